@@ -20,7 +20,7 @@ _HASHED = 32
 
 
 def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -> str:
-    """Return the agent that was given; else that of the user or session: its name is made of the user's or session's.
+    """Return the agent that was given; else that of the user or session, whose name is derived from theirs.
 
     An input without a user gets the agent of its session, so that nobody learns from it what another person said.
 

@@ -15,7 +15,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Command(click.Command):
-    """A command that refuses blank options and paths, options of one value given twice, and arguments not in UTF-8.
+    """A command that refuses blank options and paths, arguments not in UTF-8, and a single-valued option given twice.
 
     A blank value usually comes from a shell variable that is not set. It must not mean the same as no option:
     ``log export --agent "$WHO"`` would write everybody's words. A blank path would be the working folder. If an option

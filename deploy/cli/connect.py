@@ -87,14 +87,14 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
 
 
 def names_broker(target: Target, config: "Config") -> bool:
-    """Whether flags, the environment or the configuration name a broker; else it is that of the data folder."""
+    """Whether flags, the environment or the configuration name a broker; else the data folder's own is used."""
     from deploy.processes.broker_access import effective_choice
 
     return effective_choice(target.flags, config.broker, os.environ).named
 
 
 def access_to(target: Target, user: str = "") -> "Access":
-    """Return how to reach the broker that the options name; ``user``: at an embedded broker, if not ``operator``.
+    """Return how to reach the broker that the options name; ``user``: the login at an embedded broker.
 
     Raises:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
@@ -109,7 +109,7 @@ def access_to(target: Target, user: str = "") -> "Access":
 
 @asynccontextmanager
 async def admin_access(target: Target, config: "Config") -> AsyncIterator["Access"]:
-    """Give the admin's access to the named broker, or else to that of the data folder, which runs for the block.
+    """Give the admin's access to the named broker, or else to the data folder's own, which runs for the block.
 
     Raises:
         BadContext: see ``deploy.processes.broker_access.access_of``.
@@ -148,7 +148,7 @@ def target_store(target: Target) -> Path | None:
 
 
 def agent_per(target: Target) -> "AgentPer":
-    """Return whom each agent serves: by the settings of the running set, unless flags name others or a broker."""
+    """Return whom each agent serves: by the settings of the running set, unless flags name settings or a broker."""
     in_force = _settings_in_force(target)
     return target.config().gateway.agent_per if in_force is None else in_force.agent_per
 
@@ -158,7 +158,7 @@ def note_default_agent(target: Target) -> None:
     from deploy.config.loading import BadConfiguration
     from deploy.processes.broker_access import BadContext
 
-    with suppress(BadConfiguration, BadContext), target.unnoted_settings():  # the command says so itself, if it matters
+    with suppress(BadConfiguration, BadContext), target.unnoted_settings():  # the command itself reports what it needs
         if (per := agent_per(target)) != "shared":
             say_note(
                 f"agent default is meant: gateway.agent_per is {per!r}, so that each {per} has an agent of its own, "
@@ -167,13 +167,13 @@ def note_default_agent(target: Target) -> None:
 
 
 def input_limits(target: Target) -> "InputLimits":
-    """Return how large an input may be: by the settings of the running set, unless flags name others or a broker."""
+    """Return how large an input may be: by the settings of the running set, unless flags name settings or a broker."""
     in_force = _settings_in_force(target)
     return (in_force.limits if in_force is not None else None) or target.config().gateway.limits
 
 
 def _settings_in_force(target: Target) -> "RunSettings | None":
-    """Return the settings of the running set; None if there is none, or flags name others or a broker."""
+    """Return the settings of the running set; None if no set runs, or flags name settings or a broker."""
     return None if names_broker(target, target.config()) else target.settings_in_force()
 
 

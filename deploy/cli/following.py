@@ -20,7 +20,7 @@ _LASTS_S = 1.0
 class FollowedTail:
     """A tail of the log that says on stderr that nothing can be read: after a second, then at growing intervals.
 
-    That the broker goes and comes is said by the log lines of the connection (``deploy.command_warnings``).
+    The log lines of the connection say that the broker goes and comes (``deploy.command_warnings``).
     """
 
     def __init__(self, tail: "Tail", log: "JetStreamLog") -> None:

@@ -111,7 +111,7 @@ class Target:
                 raise WrongUse(f"{layer.origin} and --set {min(rivals)} set the same: give one of them")
 
     def settings_in_force(self) -> "RunSettings | None":
-        """Return the settings that the running set was started with; None without one, or if flags name others."""
+        """Return the settings that the running set was started with; None if no set runs, or if flags name settings."""
         from deploy.processes.running_set import NotRunning
 
         if self.config_file is not None or self.assignments:
@@ -122,7 +122,7 @@ class Target:
 
     @contextmanager
     def unnoted_settings(self) -> Iterator[None]:
-        """Have settings of ``--set`` that are read in this block not count as used by the command."""
+        """Read settings of ``--set`` in this block without counting them as used by the command."""
         used = set(self._used_sections)
         try:
             yield
@@ -357,7 +357,7 @@ weights_option = click.option(
 
 
 def check_supplied_weights() -> None:
-    """Refuse weights of NEURAXIS_MODELS that cannot be read, before anything is started that would use them."""
+    """Refuse unreadable weights in the folder NEURAXIS_MODELS, before anything is started that would use them."""
     if not os.environ.get("NEURAXIS_MODELS"):
         return
     from actors.contract.text.judge.model import InvalidModel

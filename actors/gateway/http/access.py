@@ -110,7 +110,7 @@ class KeyMiddleware(AbstractAuthenticationMiddleware):
 class CapacityMiddleware(ASGIMiddleware):
     """Limits the requests served at once and the rate of each key, and reads each body within a deadline.
 
-    Requests to endpoints without a key do not count, and their bodies are not read. Otherwise a caller without a key
+    Requests to endpoints that need no key do not count, and their bodies are not read. Otherwise a caller without a key
     could use up the limit with slow requests.
 
     Litestar does not count requests in progress. Its ``request_max_body_size`` has no deadline, and answers before an

@@ -60,7 +60,7 @@ _FRAMEWORK = {
     413: "too_large",
     429: "too_many_requests",
 }
-"""The codes of the framework's exceptions, including those raised here without a class of their own."""
+"""Status -> code, for the framework's exceptions, including those raised here without a class of their own."""
 
 _REFUSED_CALLERS = frozenset({401, 403, 408, 413, 429})
 """Statuses of refused callers, which are logged for the operator."""

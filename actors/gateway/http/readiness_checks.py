@@ -19,7 +19,7 @@ LOG_WAIT_S = 2.0
 
 
 CUT_OFF_S = 5.0
-"""Seconds for which the log may not be readable while the broker answers: a consumer is made anew in less."""
+"""Seconds for which reads of the log may fail while the broker answers: recreating a consumer takes less."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
 
 
 def _why(wrong: LogError | OSError) -> str:
-    """Return why a check failed. One that cannot be made, out of file descriptors, say, must not hide the others."""
+    """Return why a check failed. One that cannot be made, say for lack of file descriptors, must not hide others."""
     if isinstance(wrong, NoLeader):
         return "the broker's cluster has no leader"
     if isinstance(wrong, Unavailable):

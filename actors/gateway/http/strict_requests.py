@@ -38,7 +38,7 @@ KEY_HEADER = "Idempotency-Key"
 """Header that makes repeats of a request one event."""
 
 _KEY_PARAMETER = "idempotency_key"
-"""The parameter of the endpoints that take that header."""
+"""The parameter by which endpoints take :data:`KEY_HEADER`."""
 
 _REPEATS = "idempot"
 """The letters with which a misspelt ``Idempotency-Key`` still begins, perhaps after an x; no other header does."""
@@ -140,7 +140,7 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
 
 
 def _refuse_key_without_effect(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse an ``Idempotency-Key`` where a repeat counts as another request: its caller relies on the contrary.
+    """Refuse an ``Idempotency-Key`` where a repeat counts as another request: its caller expects that it does not.
 
     Clients of OpenAI's may send one with whatever they post.
     """

@@ -164,7 +164,7 @@ async def _print_firing(
 async def _unwatched(source: "Source", target: Target) -> str:
     """Return why nobody makes alerts of what happens now, and what to do, or why that cannot be told.
 
-    Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
+    Empty if somebody does, or if nothing runs: a stopped set and a file have only the alerts that are recorded.
     """
     from deploy.health.stage_watch import absence_of
     from deploy.processes.broker.storage_watch import storing_fault
@@ -189,7 +189,7 @@ async def _unwatched(source: "Source", target: Target) -> str:
 
 
 async def _unseen(source: "Source", target: Target, since: int | None) -> str:
-    """Return why alerts that fire may be among what was removed from the stream; empty if not those asked for."""
+    """Return why firing alerts may be among the events removed from the stream; empty if none after ``since`` can."""
     from actors.alerts.settings import AlertsSettings
     from deploy.config.alert_lifetimes import longest_firing_ms
     from events.replay.sources import StreamSource
@@ -256,7 +256,7 @@ def _say_unread(unread: "UnreadableAlerts") -> None:
 
 
 def _say_there_is_none(source: "Source", what: str, least: "SeverityName", since: int | None) -> None:
-    """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
+    """Say on stderr that there is no alert: without any output it would be unclear whether the command has looked."""
     severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
     when = ""
     if since is not None:
@@ -288,7 +288,7 @@ async def _followed(
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
             _say_there_is_none(source, "is on record", least, since)
-        # A number of alerts means the next ones where some may come, else the latest.
+        # ``count`` means the next alerts while the set runs, else the latest.
         shown = _DEFAULT_COUNT if count is None else count if is_over else 0
         for each in past if since is not None else latest(past, shown):
             yield each

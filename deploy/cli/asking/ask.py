@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deploy.cli.asking.streamed_answer import StreamedAnswer
 
 ANSWER_S = 65.0
-"""Seconds to wait for an exchange's end: a little longer than its usual deadline, by which it is ended."""
+"""Seconds to wait for an exchange's end: a little longer than the usual deadline, at which the set ends it."""
 
 
 @command(
@@ -80,7 +80,7 @@ def ask(
 
 
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
-    """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user`` is this machine's."""
+    """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user``: this machine's user."""
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.operating.current_user import current_user_name
@@ -94,7 +94,7 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
 
 
 def warn_of_user_without_effect(agent: str | None, user: str) -> None:
-    """Say on stderr that a user changes nothing beside a named agent: whoever names one relies on their own agent."""
+    """Say on stderr that a user changes nothing beside a named agent: the caller may expect that user's own agent."""
     if agent is not None and user:
         say_note("--user changes nothing: --agent names the agent; leave one of them out")
 

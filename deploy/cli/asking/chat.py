@@ -64,16 +64,16 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
             continue
         show(found, as_json=as_json, streamed=streamed, answer_first=True)
         failed += found.action == "FAILED"
-    if not at_terminal:  # at one, the person has read it
+    if not at_terminal:  # at a terminal, the person has read it
         _check_all_ended_well(unsent, failed)
 
 
 def _check_all_ended_well(unsent: int, failed: int) -> None:
     """Raise CheckFailed if a line was not sent, or its exchange FAILED."""
-    told = [f"{counted(unsent, 'line')} {'was' if unsent == 1 else 'were'} not sent"] if unsent else []
-    told += [f"{counted(failed, 'exchange')} FAILED"] if failed else []
-    if told:
-        raise CheckFailed(f"{', and '.join(told)}: named above")
+    complaints = [f"{counted(unsent, 'line')} {'was' if unsent == 1 else 'were'} not sent"] if unsent else []
+    complaints += [f"{counted(failed, 'exchange')} FAILED"] if failed else []
+    if complaints:
+        raise CheckFailed(f"{', and '.join(complaints)}: named above")
 
 
 class _BadLine(NamedTuple):
@@ -86,7 +86,7 @@ def _next_line(at_terminal: bool) -> str | _BadLine | None:
     """Return the next line without its line end, or why it cannot be sent; None at the end of the input."""
     if not at_terminal:
         line = piece = sys.stdin.buffer.readline(_LONGEST_LINE)
-        while len(piece) == _LONGEST_LINE and not piece.endswith(b"\n"):  # the rest is passed over
+        while len(piece) == _LONGEST_LINE and not piece.endswith(b"\n"):  # the rest of the line is passed over
             piece = sys.stdin.buffer.readline(_LONGEST_LINE)
         if len(line) == _LONGEST_LINE:
             return _BadLine(f"the line has {_LONGEST_LINE:,} bytes or more: no input is so long")

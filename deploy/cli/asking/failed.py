@@ -96,7 +96,7 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
 
 
 def _check_read(failures: "Sequence[FailedDecision]", source: "Source", whose: str = "") -> None:
-    """Say what of the failures may not be seen; raise CheckFailed if none is seen: that is no lack of them."""
+    """Warn of failures that may be missing here; raise CheckFailed if none is here, and some may be missing."""
     from events.replay.sources import LedgerSource
 
     if not failures and (unread := source.unread.count):
@@ -154,7 +154,9 @@ async def _plan(target: Target, sequences: Sequence[int], as_json: bool) -> None
 async def _redrive(
     target: Target, sequences: Sequence[int], timeout: float, as_json: bool
 ) -> "tuple[list[Exchange], int]":
-    """Send the inputs again, one after another, and show how each ends; return the new exchanges, and how many cannot.
+    """Send the inputs again, one after another, and show how each ends.
+
+    Returns the new exchanges, and how many inputs cannot be sent.
 
     Raises:
         Unavailable, NotRunning: the broker cannot be reached within ``timeout`` seconds.

@@ -56,16 +56,16 @@ async def run_exchange(
         exchange = wrapped.exchange
         deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
-        started = await client.submit(wrapped, deadline.left_for_step)
-        deadline.note_stored(started, f"it has no end: are the workers running? {_WHERE_TO_LOOK.format(exchange)}")
-        # 1 s more: the command's own deadline passes first, whose error tells more.
+        input_seq = await client.submit(wrapped, deadline.left_for_step)
+        deadline.note_stored(input_seq, f"it has no end: are the workers running? {_WHERE_TO_LOOK.format(exchange)}")
+        # 1 s more than is left: so the command's own deadline passes first, and its error tells more.
         answered = await client.await_end(exchange, deadline.left + 1)
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
         # The other events are only shown beside the answer, so an error in reading them is ignored.
         with suppress(TimeoutError, LogError):
             async with asyncio.timeout(deadline.left):
-                events = await _shown_events(log, given["agent"], given["session"], exchange, started, answered.seq)
+                events = await _shown_events(log, given["agent"], given["session"], exchange, input_seq, answered.seq)
         return exchange_of(
             exchange, given["agent"], given["session"], answered.event, events, latency_ms, given.get("rerun_of", "")
         )

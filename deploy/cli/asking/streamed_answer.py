@@ -26,7 +26,7 @@ class StreamedAnswer:
         self._width = width
         self._wrapper = WordWrapper(width)
         self._call: tuple[str, int] | None = None
-        self._next = 0
+        self._next_index = 0
 
     def take(self, piece: AnswerPiece) -> None:
         """Print the next piece of the answer, except for a word that may go on in the next piece."""
@@ -34,12 +34,12 @@ class StreamedAnswer:
         if call != self._call:
             if self.spoken:
                 self._write(f"{self._wrapper.rest()} [...]\n")
-            self._call, self._next, self.spoken = call, 0, ""
+            self._call, self._next_index, self.spoken = call, 0, ""
             self._wrapper = WordWrapper(self._width)
-        if piece.index != self._next:
+        if piece.index != self._next_index:
             return  # a piece was lost (pieces are never stored) or came twice: the whole answer is shown at the end
         text = printable(piece.text, keep="\n\t")
-        self._next, self.spoken = self._next + 1, self.spoken + text
+        self._next_index, self.spoken = self._next_index + 1, self.spoken + text
         self._write(self._wrapper.take(text))
 
     def end(self, more: str = "") -> None:

@@ -137,7 +137,7 @@ def _check_assignments(assignments: Sequence[str]) -> None:
 
 
 def _check_copies(config: "Config", nodes: int) -> None:
-    """Refuse a set log.replicas that is not the number of servers: each server keeps one copy."""
+    """Refuse a configured log.replicas that is not the number of servers: each server keeps one copy."""
     origin = config.origins.get("log.replicas")
     if origin is not None and config.log.replicas != nodes:
         raise WrongUse(

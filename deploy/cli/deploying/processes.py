@@ -90,8 +90,8 @@ def systemd(
         deployment = msgspec.structs.replace(deployment, processes=chosen)
     _write(out, systemd_files(deployment, program), deployment, force, other_machines=bool(only))
     if only and config_file is None and not (out / DEFAULT_FILE).exists():
-        told = f"There is no {out / DEFAULT_FILE}: these processes have the default settings."
-        click.echo(f"{told} Name the file of the other machines with --config.", err=True)
+        note = f"There is no {out / DEFAULT_FILE}: these processes have the default settings."
+        click.echo(f"{note} Name the file of the other machines with --config.", err=True)
 
 
 @command(epilog=examples("neuraxis deploy helm --out deployment --image registry.example/neuraxis:0.1.0"))
@@ -137,7 +137,7 @@ def _content(file: Path) -> bytes:
 
 
 def _write(out: Path, files: "Files", deployment: "Deployment", force: bool, *, other_machines: bool = False) -> None:
-    """Write the files, and say what is missing; ``other_machines`` run the rest, by the same settings and logins."""
+    """Write the files, and say what is missing; ``other_machines``: other machines run the remaining processes."""
     from deploy.deploying.writing_files import FilesExist, write_files
 
     try:

@@ -56,12 +56,12 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a session's breaker, and its latest events, falsehoods and balances, all oldest first.
 
-    ``trust``, in [0, 1], is what the session has left of it; ``stance`` says how careful the answers to it are.
-    ``attempts`` counts the attempts to recover since the last success, and ``attempt_turns`` the inputs of the running
-    one; ``violations`` counts by kind, ``interactions`` all inputs, and ``refusals`` those that were refused. A
-    falsehood says how far an input gives orders to the model itself (the highest of its layers), in [0, 1]; a balance
-    is truth minus falsehood (the mean of its layers), in [-1, 1]. ``upto`` is the last sequence of the log that was
-    read.
+    ``trust``, in [0, 1], is the trust that the session has left; ``stance`` says how careful its answers are.
+    ``attempts`` counts the attempts to recover since the last recovery, and ``attempt_turns`` the inputs of the running
+    one; ``violations`` counts, by kind, the inputs that broke its trust, ``interactions`` all inputs, and ``refusals``
+    those that were refused. A falsehood says how far an input gives orders to the model itself (the highest of its
+    layers), in [0, 1]; a balance is truth minus falsehood (the mean of its layers), in [-1, 1]. ``upto`` is the last
+    sequence of the log that was read.
     """
 
     agent: str

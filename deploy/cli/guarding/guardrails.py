@@ -208,7 +208,7 @@ def _is_of_family(recorded: "Recorded", family: str) -> bool:
 
 
 def _trace(event: "Event") -> LoopTrace:
-    trace: LoopTrace = event.trace  # type: ignore[attr-defined]  # only judgements are asked
+    trace: LoopTrace = event.trace  # type: ignore[attr-defined]  # called for judgements only: each has one
     return trace
 
 

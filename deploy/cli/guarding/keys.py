@@ -18,7 +18,7 @@ _SCOPES: tuple[Literal["ask", "read", "operate"], ...] = (
     "ask",
     "read",
     "operate",
-)  # repeated here: importing the gateway's takes long
+)  # repeated here: importing them from the gateway takes long
 _MAX_PER_MINUTE = 10**9
 
 

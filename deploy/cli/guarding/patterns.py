@@ -218,7 +218,7 @@ def _signature_rows(library: "Library") -> Iterator[dict[str, Any]]:
 
 
 async def _in_force(target: Target, log_file: Path | None) -> "tuple[Imports, ReflexSettings]":
-    """Return the imports in a log, and the settings that reflex recorded in it, unless flags name others."""
+    """Return the imports in a log, and the settings that reflex recorded in it, unless flags set them."""
     from deploy.operating.guarding.patterns import imports_in, recorded_settings
 
     named = target.config_file is not None or any(each.lower().startswith("reflex.") for each in target.assignments)

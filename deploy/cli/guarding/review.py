@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal: its latest and its highest value (``record``), their median, and median absolute deviation (``mad``).
+    """A signal: its latest value, and the highest (``record``), the median and the median absolute deviation (``mad``).
 
     It fires above ``fires_above``.
     """
@@ -36,7 +36,7 @@ class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
 class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
     """An entity (a part of a prompt) that had a seat (a review's vote on it).
 
-    ``pog`` is its worth, ``tick`` that of its last seat, and ``weight`` its weight in memory.
+    ``pog`` is its worth, ``tick`` the tick of its last seat, and ``weight`` its weight in memory.
     """
 
     entity: str

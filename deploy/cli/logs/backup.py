@@ -68,7 +68,7 @@ def backup(
         found = back_up_set(file, to, bundle=bundle)
         written = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     key_count, missing = written if written is not None else (None, 0)
-    if unknown and not complete:  # else it is the command's error
+    if unknown and not complete:  # with --complete it is the command's error
         say_note(f"whether the stream holds more than the ledger is not known: {unknown}")
     say_note(_missing_text(missing))
     say_note(_lost_text(found.last_seq - found.rows))
@@ -113,7 +113,7 @@ def _missing_text(missing: int) -> str:
 
 
 def _lost_text(lost: int) -> str:
-    """Return the note on events that the log lost within itself; empty if there are none."""
+    """Return the note on lost events, which are gaps in the middle of the log; empty if there are none."""
     if not lost:
         return ""
     return (
@@ -139,11 +139,11 @@ async def _write_keys(target: Target, ledger: Path, file: Path) -> tuple[int, in
 
 
 async def _stream_end(target: Target, file: Path, wait_s: float) -> tuple[int | None, str]:
-    """Return the stream's last sequence, and wait so long for the ledger to reach it.
+    """Return the stream's last sequence, after waiting ``wait_s`` at most for the ledger to reach it.
 
     Returns:
-        The sequence, or None if no stream is reachable, or it is not that of the ledger; and why it is not known, empty
-        for a set that is stopped.
+        The sequence, or None if no stream is reachable, or it is not that of the ledger; and why the sequence is not
+        known (empty for a set that is stopped).
 
     Raises:
         LogError: the ledger is not there, or cannot be read.
@@ -172,7 +172,7 @@ async def _end_of(live: "JetStreamLog", ledger: "LedgerSource", wait_s: float) -
     while (head := (await ledger.info()).last_seq) < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.02)
     row = ledger.at(min(head, end))
-    # What was trimmed is in no stream that could be compared.
+    # A trimmed event is no longer in the stream, so it cannot be compared.
     if row is not None and row.seq > live.trimmed_through and not is_same_message(await live.at(row.seq), row):
         return None, f"stream {live.stream} at {live.connection.access.servers} is another log"
     return end, ""

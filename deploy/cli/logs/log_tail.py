@@ -88,7 +88,7 @@ async def _messages(
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, and then new ones.
 
-    ``count`` is the number of the latest ones; None: some.
+    ``count`` is how many of the latest ones; None: the default number.
     """
     from events.replay.presence_checks import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
@@ -100,7 +100,7 @@ async def _messages(
         live: JetStreamLog | None = None
         if follow:
             found = await open_things.enter_async_context(stream_or_ledger(target))
-            # The set is stopped: no new events come to its ledger.
+            # A ledger is read where the set is stopped: no new events come to it.
             live = None if isinstance(found, LedgerSource) else found
             source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
         else:

@@ -24,9 +24,9 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
 
     An alert (``alert``, its id) is about a group of ``count`` similar events: who appended them (``source``), their
     subject (``event``), the first and the latest of them (``first_seq``, ``since_ns``; ``cause_seq``, ``last_ns``;
-    times are Unix nanoseconds), and the latest one's ``figures``. ``detail`` is what else the group has in common,
-    ``summary`` a sentence. ``suppressed`` counts alerts that a rate limit has held back since the one before.
-    ``resolved_by`` is the subject that ended it, empty while it fires.
+    times are Unix nanoseconds), and the latest one's ``figures`` (numbers and codes). ``detail`` is what else the group
+    has in common, ``summary`` a sentence. ``suppressed`` counts alerts that a rate limit has held back since the one
+    before. ``resolved_by`` is the subject that ended it, empty while it fires.
     """
 
     seq: int

@@ -17,8 +17,9 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
         program: How to call the command line from the current folder.
         data: The set's data folder; ``flags`` are the options by which commands find it, if they need any.
         http: The gateway's URL, empty without one; ``nats`` is the broker's.
-        backend: Who answers: ``composer`` without a model, from what is remembered, else the kind of model. ``models``
-            names the models, ``why`` the reason, and ``doubt`` why they may give no answer; empty for none.
+        backend: Who answers: the kind of model, or ``composer``, which needs none and uses what is remembered.
+            ``models`` names the models, ``why`` says why they or the composer answer, and ``doubt`` why the models may
+            give no answer; empty for none.
     """
 
     program: str

@@ -48,16 +48,16 @@ async def bisect(
         parsed = condition_of(condition)
     except BadCondition as bad:
         raise WrongUse(str(bad)) from None
-    one, point = actor_named(actor), point_of(upto) if upto else END
+    named_actor, point = actor_named(actor), point_of(upto) if upto else END
     async with open_source(target, log_file) as source:
         say_note(await check_reaches(source, point))
-        partition = partition_named(one, key, source.partitions)
-        kept = f"the states of {one.name} are kept"
-        await check_holds_key(source, key, tokens=[partition], scope=one.scope, kept=kept)
+        partition = partition_named(named_actor, key, source.partitions)
+        kept = f"the states of {named_actor.name} are kept"
+        await check_holds_key(source, key, tokens=[partition], scope=named_actor.scope, kept=kept)
         with progress("folding", min((await source.info()).last_seq, point.seq)) as advance:
-            found = await first_holding(source, one, partition, key, parsed, point, advance)
+            found = await first_holding(source, named_actor, partition, key, parsed, point, advance)
     if found is None:
-        raise CheckFailed(f"{condition} holds of no state of {one.name} under {key}")
+        raise CheckFailed(f"{condition} holds of no state of {named_actor.name} under {key}")
     if as_json:
         print_json(found)
         return

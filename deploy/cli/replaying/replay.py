@@ -179,7 +179,7 @@ async def _replay(
 
 
 async def _partitions_with(source: "Source", actors: "Sequence[Actor[Any]]", key: str) -> tuple[dict[str, str], str]:
-    """Return the partition of each actor that a key names, and a note on actors of which it names none.
+    """Return the partition of each actor that a key names, and a note on actors in which it names none.
 
     Raises:
         NothingFound: the log holds nothing of the key, or the key names no partition of any of these actors.

@@ -117,7 +117,7 @@ async def stream_or_ledger(
 
     Args:
         target: The set or broker that the options name.
-        deadline: Of a command that will send something: it needs the broker, so that no ledger takes its place.
+        deadline: That of a command that will send something: it needs the broker, so no ledger takes its place.
 
     Raises:
         LogError, NotRunning, BadContext: as ``open_log`` does, if no ledger takes its place.
@@ -290,13 +290,13 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
     else:
         keys = _KeysOnDemand(open_things, target)
         ledger.sealing = Sealing(Keyring(keys))
-        # A process that shares a replay says nothing, so it need not know.
+        # A child process of a parallel replay prints nothing, so it need not know.
         if parent_process() is None and await has_sealed_words(ledger) and not await keys.are_there():
             _say_words_are_closed(ledger)
 
 
 async def has_sealed_words(ledger: "LedgerSource") -> bool:
-    """Whether one of a ledger's first inputs is sealed by a key that may be left: then so are all that have words."""
+    """Whether one of a ledger's first inputs is sealed by a key that may still exist; then all with words are."""
     from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
     from schemas.event import topic_of
     from schemas.subjects import topic_filter

@@ -98,7 +98,7 @@ async def _state(
                 kept = f"the states of {actor} are kept"
                 await check_holds_key(source, key, tokens=[partition], scope=ACTORS[actor].scope, kept=kept)
         except OtherKind:
-            raise  # the partition of that name holds nothing of it
+            raise  # such as a session's name where an agent's is needed
         except NothingFound as unknown_key:
             return found, str(unknown_key)
         return found, ""

@@ -121,20 +121,20 @@ def what_if(
     flags = target.changes()
     file_values = file_layer(target.config_file) if target.config_file is not None else None
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
-    known = precedents_in(precedents, content_of(precedents), current_user_name()) if precedents else []
+    tried_precedents = precedents_in(precedents, content_of(precedents), current_user_name()) if precedents else []
     values = sweep_of(sweep) if sweep else None
     if values is not None:
         _check_sweep(values, target.assignments)
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
-    if not (settings_of(file_values, flags) or sets or known or values or weights or behaviour == "latest"):
+    if not (settings_of(file_values, flags) or sets or tried_precedents or values or weights or behaviour == "latest"):
         say_note(
             "no actor's setting is changed, so that the log is compared with itself: name one with --set or --config"
         )
     with judging_by(weights):
         reports = run_command(
-            _run(target, log_file, file_values, flags, values, sets, known, agent, behaviour, point, shown)
+            _run(target, log_file, file_values, flags, values, sets, tried_precedents, agent, behaviour, point, shown)
         )
     if not texts:
         from deploy.cli.rendering.what_if import without_texts
@@ -252,7 +252,7 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
-    # Notes on settings by which running processes measure: what they would have measured otherwise is not known.
+    # Warnings on settings that change what running processes measure: the log has no other measurements.
     for line in dict.fromkeys(
         text for report in reports for text in (*measured_setting_warnings(report), *uncompared_texts(report))
     ):

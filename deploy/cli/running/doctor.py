@@ -55,7 +55,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     llm = config.section("llm", LlmSettings)
     choice = effective_choice(target.flags, config.broker, os.environ)
     run = None if choice.named else target.data.read()  # a named broker may belong to another set
-    # A folder of logins has that of the system account in it.
+    # A folder of logins includes the login of the system account.
     asks_server = choice.as_user(SYSTEM).exists() if choice.logins else run is not None and run.contexts
     model = run.model if run is not None else None
     if model is None and llm.base_url:

@@ -115,7 +115,7 @@ def _check_config_file(file: Path | None) -> None:
 
 
 def _check_broker_options(broker: "BrokerChoice", of_embedded: Sequence[str]) -> None:
-    """Refuse options that would have no effect: of the embedded broker beside another one, or of a login without one.
+    """Refuse options without effect: of the embedded broker if another is named, or of a login if none is named.
 
     ``of_embedded`` are the given options of the embedded broker.
     """

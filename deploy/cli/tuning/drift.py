@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A thought, its time, and its subject.
+    """A thought, its kind (such as a question), its time, and its subject.
 
     ``concept`` is the concept of memory, a word, that it began with; ``strategy`` says how that was chosen. Activation
     spread from there to related concepts; ``activation`` is the highest that one of these had, in [0, 1]. ``episode``
@@ -53,7 +53,7 @@ class RestingShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's drift, and its latest thoughts, oldest first.
 
-    ``fatigue`` is the activation that thoughts have spent lately; from ``fatigue_budget`` on the agent rests.
+    ``fatigue`` is the activation that thoughts have spent lately; at ``fatigue_budget`` the agent rests.
     ``next`` is the time of the next drift (RFC 3339), or the time at which a drift under way is given up. It is empty
     if drift waits for the end of the next exchange.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
-    """How many decisions wait for reflection that are looked at for the same reason, such as a low confidence."""
+    """How many decisions wait to be looked at again for one reason (``stratum``), such as a low confidence."""
 
     stratum: str
     waiting: int
@@ -40,7 +40,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's reflection; ``asked`` counts the decisions that a model is judging.
 
     ``counted`` is the number of the model's opinions that count, and ``disagreement`` the share of them, in [0, 1],
-    that disagree with the decision. ``pressure``: that has lasted, and the regulator may change a weight of the router.
+    that disagree with the decision. ``pressure``: the disagreement has lasted, and the regulator may change a weight of
+    the router.
     """
 
     agent: str

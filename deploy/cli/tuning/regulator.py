@@ -41,7 +41,7 @@ class WeightShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the regulator's or the monitor's events about the agent."""
+    """One of the regulator's or the monitor's events about the agent; ``what`` says in a line what happened."""
 
     seq: int
     time: str
@@ -52,8 +52,8 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's regulation after the last event; events are oldest first.
 
-    ``decisions`` counts the latest ones, which ``pressures`` (faults of the routing, in words) are found in.
-    ``cycle_due``: a time is set at which the regulator looks at them next.
+    ``decisions`` counts the latest decisions, in which ``pressures`` (faults of the routing, in words) are found.
+    ``cycle_due``: a time is set at which the regulator looks at decisions next.
     """
 
     agent: str

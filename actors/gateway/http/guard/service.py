@@ -176,7 +176,7 @@ class GuardService:
         try:
             async with self._client.deadline(deadline):
                 async for batch in self._client.log.history(filters, after, upto):
-                    # Before they are decoded: most may belong to others' inputs.
+                    # Chosen before they are decoded: most may belong to inputs of other requests.
                     for stored in (each for each in batch if each.seq < ends.get(exchange_in(each.headers), 0)):
                         if isinstance(recorded := decode(stored), Recorded):
                             events.setdefault(recorded.message.exchange, []).append(recorded.message.event)

@@ -14,7 +14,7 @@ VARIABLE = "NEURAXIS_API_KEYS"
 """Environment variable that holds keys with the scope ``ask``, separated by commas or white space."""
 
 OPERATOR_VARIABLE = "NEURAXIS_OPERATOR_KEYS"
-"""Environment variable that holds keys with all scopes, in the same form."""
+"""Environment variable that holds keys with all scopes, separated by commas or white space."""
 
 FEWEST_CHARACTERS = 16
 """Fewest characters of a key from the environment."""

@@ -103,7 +103,7 @@ class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
     ``summary_valid``: both scores are good enough, and the critics agree. ``reflection_persona`` is the persona that
     judged. ``reflection_fatigue``, in [0, 1], grows with reruns that improve nothing. ``repeated_tags`` are the biases
     that came up in too many loop families of the agent lately, and ``bias_echo`` says whether there are any;
-    ``repetition_counts`` says for each of this loop's biases in how many it did.
+    ``repetition_counts`` says for each of this loop's biases in how many it came up.
     """
 
     alignment_score: float

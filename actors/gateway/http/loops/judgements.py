@@ -77,10 +77,10 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class FamilyStatus(msgspec.Struct, frozen=True):
-    """The status of a loop family (a loop with its reruns): its latest judgement, and until when limits are lifted.
+    """The status of a loop family (a loop with its reruns): the trace of its latest judgement, and lifted limits.
 
-    ``fatigue_lifted_ns`` is for the limit on reruns that improve nothing, ``reruns_lifted_ns`` for the limit on all
-    reruns: Unix nanoseconds, 0 if nobody has lifted it.
+    The limit on reruns that improve nothing is lifted until ``fatigue_lifted_ns``, the limit on all reruns until
+    ``reruns_lifted_ns``: Unix nanoseconds, 0 if nobody has lifted it.
     """
 
     latest: LoopTrace

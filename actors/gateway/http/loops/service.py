@@ -38,7 +38,7 @@ class LoopService:
         judgements: The projection of guardrails' events; a task must follow the log with it.
         wait_s: Seconds that a request waits for its answer.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
-        whole: Returns the log with what was removed from its stream by now, for judgements of long ago.
+        whole: Returns the log with the events that were removed from its stream, for judgements of long ago.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class LoopService:
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
-        """Have limits of a loop's family lifted for a time (that on reruns, or on those that improve nothing).
+        """Have limits of a loop's family lifted for a time: on all reruns, or on reruns that improve nothing.
 
         Raises:
             UnknownLoop: guardrails do not know this loop.

@@ -92,7 +92,7 @@ class ChatService:
         return await self._ended(chat_input, self._input(chat_input), self._begin())
 
     async def ask_streaming(self, chat_input: ChatInput) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
-        """Have a chat input answered; yield the text that will not be withdrawn as it comes, then the end.
+        """Have a chat input answered; yield, as it comes, the text that will not be withdrawn; then the end.
 
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.

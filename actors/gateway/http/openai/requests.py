@@ -23,7 +23,7 @@ _NAMED_ELSEWHERE = {
     ),
     "session": "name the session in the header X-Neuraxis-Session, or as user",
 }
-"""Fields that inputs have at the other endpoints, and completions have not -> what to do.
+"""Fields of inputs at the other endpoints that requests for completions do not have -> what to do.
 
 Otherwise they would be ignored, like unknown parameters, and callers would share an agent, and what it remembers.
 """
@@ -55,7 +55,7 @@ class StreamOptions(msgspec.Struct, frozen=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
-    """A request for a completion: the parameters that have an effect here. It may have any others.
+    """A request for a completion: the parameters that have an effect here; any others are accepted, too.
 
     ``model`` is ``neuraxis`` for an answer of Neuraxis itself, or a model of the upstream. ``user`` is the session of
     the conversation if the header ``x-neuraxis-session`` names none.

@@ -17,16 +17,16 @@ class StreamedText:
     def __init__(self) -> None:
         self.sent = ""
         self._attempt: tuple[str, int] | None = None
-        self._next = 0
+        self._next_index = 0
 
     def take(self, piece: AnswerPiece) -> str:
         """Take a piece; return the part of it to be sent now."""
         attempt = (piece.request, piece.attempt)
         if self._attempt is None or (not self.sent and attempt != self._attempt):
-            self._attempt, self._next = attempt, 0
-        if attempt != self._attempt or piece.index != self._next:
+            self._attempt, self._next_index = attempt, 0
+        if attempt != self._attempt or piece.index != self._next_index:
             return ""
-        self._next += 1
+        self._next_index += 1
         # Leading white space is not part of an answer.
         text = piece.text if self.sent else piece.text.lstrip()
         self.sent += text

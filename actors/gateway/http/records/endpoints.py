@@ -214,7 +214,7 @@ async def _exchange(request: Request[Any, Any, State], exchange: str) -> Exchang
 async def _sent(
     events: AsyncGenerator[StreamedEvent | None, None], agent: str, key_is_valid: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield events as they are sent; with ``agent``, only those of that agent. Ends when the key is revoked."""
+    """Yield server-sent events; with ``agent``, only those of that agent. Ends when the key is revoked."""
     # Litestar's own response cancels the read repeatedly, even while it is being closed: the broker would keep its
     # consumer.
     async with aclosing(events):

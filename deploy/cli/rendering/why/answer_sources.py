@@ -1,6 +1,8 @@
 """The sources of an answer (memory, ACT loop, models, specialists), as lines for people. Pure.
 
-A specialist is a service outside that an ACT loop asks. ``docs/decisions-explained.md`` explains every number.
+A specialist is a service outside that an ACT loop asks. A gist is an earlier exchange in one line. Warmth is how much
+is known around an exchange, salience how well it will be remembered, and the feeling of knowing the best similarity of
+anything remembered to the question. ``docs/decisions-explained.md`` explains every number.
 """
 
 from collections.abc import Iterable, Sequence

@@ -194,6 +194,7 @@ def _what_is_missing(event: ResponseEmitted) -> Lines:
 
 
 def _identity(event: ResponseEmitted) -> Lines:
+    """Return how much of the soul, the prompt's text on who the agent is, the answer took up."""
     used = event.identity
     if used is None:
         return []

@@ -2,9 +2,9 @@
 
 A loop is one pass of a deliberation, whose answer is judged; with its reruns it is a family. Alignment is how well the
 answer addresses the question, drift how far it strays from it, and fatigue grows with reruns that improve nothing; all
-are in [0, 1]. The summary is what the critics say of the answer in all: valid if both scores are good enough and they
-do not contradict each other. The triggers that spoke are reasons for a rerun, and limits against one. A persona is the
-role that a model was told to play: one judged the loop, and another, the orchestrator's, asked for the answer.
+are in [0, 1]. The summary of the critics is valid if both scores are good enough and the critics do not contradict each
+other. The triggers that spoke are the reasons for a rerun and the limits against one. A persona is the role that a
+model was told to play: one judged the loop, and another, the orchestrator's, asked for the answer.
 """
 
 from rich.console import RenderableType

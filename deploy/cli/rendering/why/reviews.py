@@ -3,8 +3,8 @@
 A signal starts a review if it exceeds its record (its highest value so far) by more than a margin, its guard; ``mad``
 is the median absolute deviation of its values. Criticality, in [0, 1], is how tense the agent is. A mode of self-review
 is an attitude of the agent, such as guardian or explorer. A seat is a review's vote, in [-1, 1], on an entity, that is,
-on a part that the prompt was or could have been made of. A review's score rates the prompt; the parts of a measurement
-are those of this score, and the score. Events name the agent ``citizen``.
+on a part that the prompt was or could have been made of. A review's score rates the prompt; a measurement has
+the parts of this score, and the score itself. Events name the agent ``citizen``.
 """
 
 from collections.abc import Iterable

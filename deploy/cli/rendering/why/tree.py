@@ -76,7 +76,7 @@ def render(
 
 
 def to_json(explanation: Explanation, missing: Sequence[Range]) -> bytes:
-    """Return an explanation as JSON, its sentence first; ``missing`` are gaps of the log among and after its events."""
+    """Return an explanation as JSON, its sentence first; ``missing``: gaps of the log among its events or after."""
     fields = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
     return msgspec.json.encode(fields)
 

@@ -40,7 +40,7 @@ _PIECE = 4_096
 # A blank line ends an event.
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _LONGEST_END = 4
-"""Bytes of the longest such line, with the end of the line before it."""
+"""Bytes of the longest blank line, with the end of the line before it."""
 
 _NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
@@ -49,7 +49,7 @@ _NOT_TEXT = frozenset(
 itself, and only searched for API keys."""
 
 _LONGEST_NOT_TEXT = 256
-"""Most characters of such a value."""
+"""Most characters of a value that is taken for no text."""
 
 _SHORTEST_CREDENTIAL = 16
 """Fewest characters of a value, or of a name in JSON, that is searched for API keys."""
@@ -134,7 +134,7 @@ class GuardedStream:
         self._of_prompt: tuple[PromptSecrets, AnswerWindow] | None = None
         self._windows: dict[TextPath, AnswerWindow] = {}
         self._received = 0  # characters of all texts
-        self._last_text_at: dict[AnswerWindow, int] = {}  # window -> that number after its latest text
+        self._last_text_at: dict[AnswerWindow, int] = {}  # window -> ``_received`` after its latest text
         self.cutter = EventCutter()
         self._held: deque[_Held] = deque()
         self._held_bytes = 0
@@ -174,7 +174,7 @@ class GuardedStream:
         return b"".join(out)
 
     def end(self) -> None:
-        """End the stream: all that is still held has been read, and waits for the verdict on the rest."""
+        """End the stream: read what is left of it. The events that are still held wait for the verdict."""
         if rest := self.cutter.rest():
             self.read(rest)
         for window in self._windows.values():
@@ -360,12 +360,12 @@ def _strings_in(body: Any) -> Iterator[tuple[TextPath | None, str]]:
             )
             waiting += [((*path, name), inner) for name, inner in reversed(list(value.items()))]
         elif isinstance(value, list):
-            tokens = _LOGPROBS in path and path[-1] != _ALTERNATIVES
-            if tokens and value and all(isinstance(each, int) and 0 <= each < 256 for each in value):
+            is_tokens = _LOGPROBS in path and path[-1] != _ALTERNATIVES
+            if is_tokens and value and all(isinstance(each, int) and 0 <= each < 256 for each in value):
                 yield path, bytes(value).decode("utf-8", "replace")
                 continue
             inner_values = [
-                ((*path, "" if tokens else index_of(inner, at)), inner)
+                ((*path, "" if is_tokens else index_of(inner, at)), inner)
                 for at, inner in enumerate(value)
                 if isinstance(inner, str | dict | list)  # there may be a million numbers
             ]
