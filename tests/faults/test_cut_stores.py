@@ -31,7 +31,8 @@ from tests.judging import broken_promises
 
 _ENDS_KNOWN_NS = ArbiterSettings().settled_lifetime_ms * 1_000_000
 _PENDING = re.compile(r"'(\w{32})': (?:\(Deadline|Gathered)\(")
-_NO_CAUSE = re.compile(r"event (\w+) of \S+ has no cause in the log")
+_NO_CAUSE = re.compile(r"event (?P<id>\w+) of \S+ has no cause in the log")
+_NO_INPUT = re.compile(r"exchange (?P<exchange>\w+) has an end and no input")
 
 
 class Harm(msgspec.Struct, frozen=True):
@@ -161,14 +162,14 @@ def _is_excused(broken: str, messages: Sequence[Stored], losses: Losses) -> bool
         return all(ends.get(each) == "FAILED" or each in forgotten for each in _PENDING.findall(broken))
     if broken.startswith("replay differs"):
         return any(not loss.event.given_again for loss in losses.found)
-    orphan = _NO_CAUSE.match(broken)
-    if orphan is None:
+    if (orphan := _NO_CAUSE.match(broken)) is not None:
+        left = [stored for stored in messages if stored.headers["ce-id"] == orphan["id"]]
+    elif (orphan := _NO_INPUT.match(broken)) is not None:
+        left = [stored for stored in messages if stored.headers.get("ce-exchange") == orphan["exchange"]]
+    else:
         return False
-    stored = next(stored for stored in messages if stored.headers["ce-id"] == orphan[1])
-    recorded = decode(stored)
-    assert isinstance(recorded, Recorded)
-    place = recorded.envelope.cause_seq
-    return any(loss.event.first_seq <= place <= loss.event.through_seq for loss in losses.found)
+    places = [recorded.envelope.cause_seq for recorded in map(decode, left) if isinstance(recorded, Recorded)]
+    return any(loss.event.first_seq <= at <= loss.event.through_seq for loss in losses.found for at in places)
 
 
 def _ends(messages: Sequence[Stored]) -> dict[str, str]:
