@@ -82,7 +82,9 @@ def _from_base64(part: str) -> bytes:
 
 
 def _percent_decoded(part: str) -> str:
-    raw = _PERCENT_ENCODED.sub(lambda found: bytes.fromhex(found[1].decode()), part.replace("+", " ").encode())
+    raw = _PERCENT_ENCODED.sub(
+        lambda found: bytes.fromhex(found[1].decode()), part.replace("+", " ").encode(errors="replace")
+    )
     return raw.decode(errors="replace")
 
 

@@ -3,9 +3,8 @@
 A program that displays an answer loads its pictures without a click, so the URL of a picture is a message to its
 host. A URL that is not in the prompt itself counts if it contains words of the prompt: at least
 ``CARRIED_IN_QUERY`` letters or digits in a value of its query, or ``CARRIED_ELSEWHERE`` elsewhere; plainly, or in
-base64 or hex. URLs that are too long to be read count, and so do those beyond the number that is examined. What else a
-page loads without a click counts as a picture, such as style sheets, icons and frames, but for its scripts. Links that
-must be clicked are not checked: they may well repeat what was asked for.
+base64 or hex. URLs that are too long to be read count, and so do those beyond the number that is examined. Sound and
+films count as pictures. Links that must be clicked are not checked: they may well repeat what was asked for.
 """
 
 import re

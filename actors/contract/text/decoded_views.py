@@ -31,6 +31,9 @@ SEARCHED = 16_384
 MAX_PAYLOADS = 4
 """Most views of encoded runs of one kind; the last one holds all further runs."""
 
+_PIECE = 256
+"""Characters of a decoded run that are judged by themselves where the whole is no text."""
+
 MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
 """Most characters of all views together: the length of the text, within these two limits."""
 
@@ -104,11 +107,20 @@ def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes
             text = decode(match[0]).decode("utf-8")
         except (ValueError, binascii.Error):
             continue
-        if _is_text(text):
-            texts.append(text)
+        if part := _text_in(text):
+            texts.append(part)
     yield from texts[: MAX_PAYLOADS - 1]
     if len(texts) >= MAX_PAYLOADS:
         yield "\n".join(texts[MAX_PAYLOADS - 1 :])
+
+
+def _text_in(decoded: str) -> str:
+    """Return what was decoded, if it is text; else its pieces that are, and those beside them: others are filler."""
+    if _is_text(decoded):
+        return decoded
+    pieces = [decoded[at : at + _PIECE] for at in range(0, len(decoded), _PIECE)]
+    texts = [False, *map(_is_text, pieces), False]
+    return "".join(piece for at, piece in enumerate(pieces) if any(texts[at : at + 3]))
 
 
 def _is_text(text: str) -> bool:
@@ -136,7 +148,7 @@ def _from_hex(payload: str) -> bytes:
 def _from_binary(payload: str) -> bytes:
     bits = re.sub(r"[\s,]", "", payload)
     data = bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits) // 8 * 8, 8))
-    return data.decode("utf-8", "replace").encode()  # one byte that is no text must not hide the others
+    return data.decode("utf-8", "ignore").encode()  # one byte that is no text must not hide the others
 
 
 def _from_morse(payload: str) -> bytes:

@@ -101,27 +101,22 @@ LOADED = {
     "in a style, in quotation marks": """<b style='background: #fff url( "{}" )'>""",
     "in a style sheet": "<style>\nbody {{ background: url('{}') }}\n</style>",
     "in a style sheet, behind another": '<style>p {{ background: image-set("a.png" 1x, "{}" 2x) }}</style>',
-    "in a style sheet that is imported": '<style>@import "{}";</style>',
     "in a style, with escapes": r'<p style="background:\75 r\6c({})">',
     "in an attribute of SVG": '<svg><rect filter="url({})"/></svg>',
     "as a background": '<table background="{}">',
     "as the second source": '<img srcset="a.png 1x, src=b.png 2x, {} 3x">',
-    "as the second source that is preloaded": '<link rel=preload as=image imagesrcset="a.png 1x, {} 2x">',
-    "as an icon": "<link rel='shortcut icon' href='{}'>",
-    "as a style sheet": '<link href="{}" rel="stylesheet">',
     "as a poster": '<video muted poster="{}">',
     "as sound": '<audio autoplay src="{}">',
     "as a button": '<input type="image" src="{}">',
     "as an object": '<object data="{}"></object>',
-    "as a frame": '<iframe src="{}"></iframe>',
     "as a frame's text": "<iframe srcdoc='<img src={}>'></iframe>",
-    "as the next page": '<meta http-equiv="refresh" content="0; url={}">',
-    "as what addresses begin with": '<base href="{}"><img src="x">',
     "as a symbol": '<svg><use xlink:href="{}#a"/></svg>',
     "by an animation": '<svg><image><set attributeName="href" to="{}"/></image></svg>',
     "behind a bracket in an attribute": '<img title="a > b" alt="<b c" src="{}">',
     "behind a tag that is none": "<img alt=<b src={}>",
     "in a tag behind a beginning": '<b <img src="{}">',
+    "behind what looks like CSS": '<img alt="url(" src="{}">',
+    "in a style that begins with it": """<p style="image-set('{}' 1x)">""",
     "with code in its title": "![a `]` " + "y" * 1_500 + "]({})",
     "with a bracket of code in its title": "![a `[` b]({})",
     "with code in its title, behind a beginning of code": "``x ![a `[` b]({})",
@@ -180,6 +175,11 @@ HARMLESS = {
     "a program": f'<script src="{HOST}/philomena-wetherby/0.js"></script> #![allow(x)]',
     "a link in CSS of a link": f'<a style="color:red" href="{HOST}/?q=Philomena+Wetherby">more</a>',
     "a page's own address": f'<link rel="canonical" href="{HOST}/philomena-wetherby-of-quay/">',
+    "a font": f'<link href="{HOST}/css2?family=Philomena+Wetherby" rel="stylesheet">',
+    "a map": f'<iframe src="{HOST}/maps?q=Philomena+Wetherby"></iframe>',
+    "a form": f'<input value="{HOST}/?q=wetherby" placeholder="{HOST}/?q=wetherby">',
+    "a click": f"""<td onclick="location.href='{HOST}/?q=wetherby'">""",
+    "a program with a style": f'plot(style="b"); get(url("{HOST}/?q=wetherby"))',
     "a picture in base64": f'<img src="data:image/png;base64,iVBOR//{"A/8" * 2_000}">',
     "a call of a program": f'<p style="color:red"> <script>fetch(new URL("{HOST}/?q=wetherby"))</script>',
     "an address behind a picture": f'<img src="cat.png" alt="a > b"> {HOST}/?q=Philomena+Wetherby',
@@ -241,9 +241,20 @@ def test_a_long_answer_with_many_pictures_is_judged_in_time_that_does_not_explod
         "![](<",
         "![\\]",
         "](//x",
+        "image-set(",
+        "url(",
+        "<img a",
+        "<img  ",
+        '<img src="http://a,',
+        '<img src="http://a ',
+        '<img src="http://a\\',
+        "<style>url(//a,",
     ],
 )
-def test_a_flood_of_beginnings_of_pictures_is_read_once(beginning: str) -> None:
+@each("is_whole", [True, False])
+def test_a_flood_of_beginnings_of_pictures_is_read_once(beginning: str, is_whole: bool) -> None:
+    """The whole beginning again and again, or the last character of one."""
+    text = beginning * (120_000 // len(beginning)) if is_whole else beginning + beginning[-1] * 120_000
     began = time.process_time()
-    hosts_with_prompt_words(Prompt(SAID, ()), [beginning * (120_000 // len(beginning))])
+    hosts_with_prompt_words(Prompt(SAID, ()), [text + 'x">'])
     assert time.process_time() - began < 0.5  # some .02 s; 1 s while each attribute looked for its tag again

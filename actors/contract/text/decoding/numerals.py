@@ -76,8 +76,10 @@ def _likely_text(run: str) -> Iterator[str]:
     codes = list(map(int, numbers))
     yield from _text_of_codes(codes)
     highest = max(map(max, numbers))
-    if highest < "8":
-        yield from _text_of_codes([int(each, 2 if highest < "2" else 8) for each in numbers])
+    if highest < "2":
+        yield from _text_of_codes([int(each, 2) for each in numbers])
+    elif highest < "8" and all(1 < len(each) < 4 for each in numbers):
+        yield from _text_of_codes([int(each, 8) for each in numbers])
     if 9 < max(codes) <= 26 and len(set(codes)) >= _LEAST_DIFFERENT:
         yield from _letters(run)
 
