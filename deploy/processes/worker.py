@@ -375,8 +375,10 @@ def _fault(
         return STARTING
     if not connection.connected:
         return "the broker cannot be reached"
+    # A worker that has left its actors to others leads nothing that could stall.
+    faults = ["the log cannot be read"] if worker is not None and worker.cut_off_s >= STALL_S else []
     stalled = {} if worker is None else worker.stalled
-    faults = [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
+    faults += [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
     faults += [f"{stage} does not work" for stage, is_working in working.items() if not is_working()]
     return "; ".join(faults)
 
