@@ -135,6 +135,11 @@ class Worker:
         self._beat_misses, self._members_unknown = WarningBackoff(), WarningBackoff()
         self._watch = AvailabilityWatch(log.partitions) if self._watchers else None
 
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds the log could not be read, although the broker can be reached; 0: it can."""
+        return 0.0 if self._dispatcher is None else self._dispatcher.cut_off_s
+
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set, then hand over: decide no more, drain, take snapshots, sign off.
 
@@ -219,7 +224,7 @@ class Worker:
         behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._start_seq)}
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
         stalled = self._stall_detector.stalled(self.shards, asyncio.get_running_loop().time())
-        if self._dispatcher is not None and self._dispatcher.cut_off_s >= STALL_S:
+        if self.cut_off_s >= STALL_S:
             stalled |= leads  # what waits for them is not even known here
         self.stalled = by_actor(stalled)
         overruns: dict[str, Overrun] = {}
@@ -240,6 +245,7 @@ class Worker:
             waiting=waiting,
             metrics=self._metrics,
             declines=tuple(sorted(self._declined | self._stood_back)),
+            cut_off=self.cut_off_s > 0.0,
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
@@ -273,15 +279,14 @@ class Worker:
                 continue
 
     def _stand_back(self, members: Mapping[str, bytes]) -> None:
-        """Decline actors whose messages cannot be read here, while another worker that hosts them serves."""
-        cut_off_s = 0.0 if self._dispatcher is None else self._dispatcher.cut_off_s
-        if not cut_off_s:
+        """Decline actors whose messages cannot be read here, while another worker can run them."""
+        if not self.cut_off_s:
             if self._stood_back:
                 _logger.info("takes_part_again", actors=sorted(self._stood_back))
             self._stood_back.clear()
-        elif cut_off_s >= STAND_BACK_S:
+        elif self.cut_off_s >= STAND_BACK_S:
             others = [heartbeat_of(value) for member, value in members.items() if member != self.name]
-            able = {name for each in others if each and each.serves for name in set(each.actors) - set(each.declines)}
+            able = {name for each in others if each for name in each.able()}
             if new := able.intersection(self.hosted) - self._stood_back:
                 _logger.warning("stands_back", actors=sorted(new), detail="it cannot read the log, and others can")
             self._stood_back |= new

@@ -1,8 +1,7 @@
 """Whether the ledger of a set that is stopped holds all of its log: once the broker is stopped, nobody can tell.
 
 A set that is stopped in order removes ``run.json`` only where that is so. Where it is not, since the ledger's disk is
-full, say, the file stays as it does after a set that was killed, and whoever reads the ledger is told. A ledger's
-process without a set (``neuraxis worker ledger``) leaves an empty file of that name in the same cases.
+full, say, the file stays as it does after a set that was killed, and whoever reads the ledger is told.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ _logger = get_logger("neuraxis.up")
 
 
 class LedgerEnd:
-    """What is known of the ledger of a data folder; to be made before a set, or a process alone, writes ``run.json``.
+    """What is known of the ledger of a data folder; to be made before a set writes its ``run.json``.
 
     Attributes:
         is_held: Whether the ledger holds the end of the log. At first, as the last set left it.
@@ -40,11 +39,6 @@ class LedgerEnd:
         self._data = data
         self._is_skipped = False
         self.is_held = not data.run_file.exists()
-
-    def mark(self) -> None:
-        """Mark the folder of a ledger that a process without a set begins to write: killed, it leaves the mark."""
-        self.is_held = False
-        self._data.end_run(ledger_holds_end=False)
 
     def skip_check(self) -> None:
         """Have a later check take no time: the set's processes, its broker too, are killed."""

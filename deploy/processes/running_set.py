@@ -195,8 +195,7 @@ class DataFolder(msgspec.Struct, frozen=True):
                     ) from None
             time.sleep(0.02)
 
-    def is_held(self) -> bool:
-        """Return whether a set runs in the folder."""
+    def _is_held(self) -> bool:
         try:
             descriptor = os.open(self._lock_file, os.O_RDONLY)
         except FileNotFoundError:
@@ -225,16 +224,11 @@ class DataFolder(msgspec.Struct, frozen=True):
         """
         try:
             content = self.run_file.read_bytes()
-            if not content and self.is_held():  # left by a set before this one, see ``end_run``
+            if not content and self._is_held():  # left by a set before this one, see ``end_run``
                 raise FileNotFoundError
-            if not content:
-                raise NotRunning(
-                    f"the set in {self.path} {ENDED_EARLY}: start it again with `neuraxis up --data {self.path}`, or "
-                    "its ledger's process with `neuraxis worker ledger`"
-                )
             run = msgspec.json.decode(content, type=RunFile)
         except FileNotFoundError:
-            if self.is_held():
+            if self._is_held():
                 raise NotReachableYet(
                     f"a set runs in {self.path}, and {self.run_file} is not there yet: try again in a second"
                 ) from None
@@ -243,13 +237,13 @@ class DataFolder(msgspec.Struct, frozen=True):
                 "or name a broker with --nats"
             ) from None
         except (OSError, msgspec.DecodeError) as wrong:
-            if self.is_held():
+            if self._is_held():
                 raise NotReachableYet(
                     f"a set runs in {self.path}, and {self.run_file} cannot be read ({wrong}): use the commands of the "
                     "release that started it"
                 ) from wrong
             raise NotRunning(f"{self.run_file} cannot be read ({wrong}): start the set again") from wrong
-        if not self.is_held():
+        if not self._is_held():
             if _is_alive(str(run.pid)) and not self._lock_file.exists():
                 raise NotReachableYet(
                     f"files of the set in {self.path} were deleted while it runs (process {run.pid}): stop that "

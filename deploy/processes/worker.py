@@ -33,7 +33,6 @@ from deploy.processes import garbage
 from deploy.processes.broker.storage_watch import store_limit
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
-from deploy.processes.ledger_end import LedgerEnd
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
 from deploy.processes.running_set import DataFolder, NotReachableYet, NotRunning
@@ -129,23 +128,16 @@ def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
 
 def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
-    data = DataFolder(job.ledger_file.parent)
-    is_alone = LEDGER in job.hosted and not lifeline.supervised and job.ledger_file == data.ledger
-    end = LedgerEnd(data) if is_alone and not data.is_held() else None
-    try:
-        run_process(_run(job, lifeline, end), job.config.runtime.event_loop, lifeline)
-    finally:
-        if end is not None and not data.is_held():
-            data.end_run(ledger_holds_end=end.is_held)
+    run_process(_run(job, lifeline), job.config.runtime.event_loop, lifeline)
 
 
-async def _run(job: Job, lifeline: Lifeline, end: LedgerEnd | None) -> None:
+async def _run(job: Job, lifeline: Lifeline) -> None:
     pulse = Pulse(job.config.runtime.health_file, supervised=lifeline.supervised)
     async with pulse.beating():
         while True:
             pulse.fault = lambda: STARTING
             try:
-                await _run_on_one_log(job, lifeline, pulse, end)
+                await _run_on_one_log(job, lifeline, pulse)
             except BaseExceptionGroup as group:
                 cut, others = group.split(LogCut)
                 if others is not None or cut is None:
@@ -154,18 +146,14 @@ async def _run(job: Job, lifeline: Lifeline, end: LedgerEnd | None) -> None:
                 # restart.
                 _logger.error("log_cut_begins_anew", hosts=job.hosted, detail=str(first_error(cut)))
             else:
-                if end is not None:
-                    await end.check(lambda: job.access, job.config.log.stream)
                 return
 
 
-async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse, end: LedgerEnd | None = None) -> None:
+async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
     async with await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True) as connection:
         # A login that may not read the whole log reads it through other processes, see ``deploy.processes.reading``.
         await use_rights(connection, job.config.log.stream)
         await await_read_service(connection, job.config.log.stream, _READ_SERVICE_TIMEOUT_S)
-        if end is not None:
-            end.mark()
         metrics = ProcessMetrics()
         async with (
             # Only from here on: before there are partitions to hand over, a signal may end the process at once.
@@ -387,8 +375,10 @@ def _fault(
         return STARTING
     if not connection.connected:
         return "the broker cannot be reached"
+    # A worker that has left its actors to others leads nothing that could stall.
+    faults = ["the log cannot be read"] if worker is not None and worker.cut_off_s >= STALL_S else []
     stalled = {} if worker is None else worker.stalled
-    faults = [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
+    faults += [f"{actor} does not advance in {', '.join(partitions)}" for actor, partitions in stalled.items()]
     faults += [f"{stage} does not work" for stage, is_working in working.items() if not is_working()]
     return "; ".join(faults)
 

@@ -142,9 +142,8 @@ class OpenedTail:
             try:
                 batch = await self._sealing.open(self._waiting)
             except LogError as error:
-                if not self._is_connected():
-                    self._keyless_at = None
-                elif self._keyless_at is None:
+                # It begins only while the broker is there; while that one is away, it begins anew.
+                if self._is_connected() == (self._keyless_at is None):
                     self._keyless_at = asyncio.get_running_loop().time()
                 warnings = self._sealing.wait_warnings
                 if warnings.is_due():

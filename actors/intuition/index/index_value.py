@@ -101,8 +101,10 @@ class Index(Derived):
         store = self._latest()
         if store is None:
             # The value does not change: the store is derived from the entries, and every query gives the same answers.
-            store = self._store = Store(entries())
+            # The version first: another thread may change the store as soon as it is here.
+            store = Store(entries())
             self._version = store.version
+            self._store = store
         return store
 
 

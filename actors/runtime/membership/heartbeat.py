@@ -46,6 +46,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
         metrics: Where it serves its metrics; None if it serves none.
         declines: Those of its actors that received messages of a newer release, or whose messages cannot be read here
             now: other workers should run them, if any can.
+        cut_off: Whether the log cannot be read here now; None from an older release, which does not say.
     """
 
     actors: tuple[str, ...]
@@ -58,6 +59,12 @@ class Heartbeat(msgspec.Struct, frozen=True):
     waiting: Mapping[str, int] = {}
     metrics: MetricsAddress | None = None
     declines: tuple[str, ...] = ()
+    cut_off: bool | None = None
+
+    def able(self) -> set[str]:
+        """Return those of its actors whose messages it can read and decide now."""
+        is_unable = not self.serves if self.cut_off is None else self.cut_off
+        return set() if is_unable else set(self.actors).difference(self.declines, self.stalled, self.recovering)
 
 
 _FIELD_TYPES = {field.name: field.type for field in msgspec.structs.fields(Heartbeat)}

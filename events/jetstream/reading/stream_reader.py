@@ -120,7 +120,7 @@ class StreamReader:
     def cut_off_s(self) -> float:
         """For how many seconds no consumer could be made: a right may be lacking, or the read service away.
 
-        It counts anew after each loss of the connection.
+        It counts anew after each loss of the connection, and is 0 only once a consumer was made.
         """
         return 0.0 if self._cut_off_at is None else self._clock() - self._cut_off_at
 
@@ -356,6 +356,8 @@ class StreamReader:
         silent = 0.0  # seconds in which this process listened and heard nothing
         while True:
             heard = self._last_received
+            if self._cut_off_at is not None and not self._connection.connected:
+                self._cut_off_at = self._clock()
             try:
                 async with asyncio.timeout(HEARTBEAT):
                     await self._renew.wait()
@@ -375,7 +377,6 @@ class StreamReader:
                 self._filled.set()
                 return
             if not self._connection.connected:
-                self._cut_off_at = None
                 continue
             try:
                 await self._create()

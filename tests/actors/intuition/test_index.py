@@ -302,6 +302,20 @@ def test_r3_1_and_r7_compaction_in_place_of_a_rebuild_changes_no_answer() -> Non
     assert sizes[-1] < 0.7 * sizes[0]
 
 
+def test_an_entry_that_another_thread_adds_while_the_store_is_built_is_not_in_the_value_before() -> None:
+    entries, later = many(3), []
+
+    class Built(Index):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if name == "_store" and value is not None and not later:
+                later.append(self.with_entry(entries[2]))
+
+    index = Built()
+    index.build(lambda: entries[:2])
+    assert index.build(lambda: entries[:2]).count == 2
+
+
 def test_an_empty_set_and_an_empty_text_have_nothing_near() -> None:
     some = Index(Store(many(3)))
     for index, hashes in ((Index(), sorted_array([5])), (some, sorted_array([]))):

@@ -98,6 +98,26 @@ def test_what_another_release_says_in_another_form_is_left_out_and_the_rest_coun
     assert absent(watch, 2.0) == {}
 
 
+@each(
+    ("said", "able"),
+    [
+        ({"cut_off": False}, {"memory", "clock"}),
+        ({"cut_off": True, "serves": {"clock": ("all",)}}, set()),
+        ({"cut_off": False, "stalled": {"memory": ("00",)}, "serves": {"clock": ("all",)}}, {"clock"}),
+        ({"cut_off": False, "declines": ("clock",), "recovering": ("memory",)}, set()),
+        ({}, set()),
+        ({"serves": {"clock": ("all",)}}, {"memory", "clock"}),
+    ],
+)
+def test_who_reads_the_log_is_able_to_run_its_actors_but_those_that_do_not_advance(
+    said: dict[str, object], able: set[str]
+) -> None:
+    """An older release does not say whether it is cut off: what it serves speaks for it."""
+    found = heartbeat_of(msgspec.json.encode({"actors": ("memory", "clock"), **said}))
+    assert found is not None
+    assert found.able() == able
+
+
 def overran(count: int, worst_ms: float = 12.0) -> dict[str, object]:
     return {"overruns": {"reflex": Overrun(budget_ms=10.0, count=count, worst_ms=worst_ms)}}
 
