@@ -4,6 +4,7 @@ To anchor the head is to write the last hash of the file's hash chain into the l
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -278,7 +279,8 @@ class LedgerProjector:
 
     def _check_may_be_made_again(self) -> None:
         """Raise Unavailable where the file that was written before is gone, and no new one can take its place."""
-        folder, removed = self._path.parent, self._log.trimmed_through
+        # Behind a link it is the folder of the file itself: its disk may not be mounted any more.
+        folder, removed = Path(os.path.realpath(self._path)).parent, self._log.trimmed_through
         if not folder.is_dir():
             raise Unavailable(f"the folder of the ledger is gone ({folder}): put it back, or start the set again")
         if removed and not self._path.exists():

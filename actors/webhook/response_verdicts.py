@@ -69,8 +69,8 @@ _FAILED_STATUSES = frozenset(
 # A status of which the first word alone says nothing: "NOT_OK", "not found", "internal_error", "rate limited".
 _NOT_DONE = re.compile(
     r"not[ _-]?(ok|found|delivered|sent|accepted|allowed|authori[sz]ed)"
-    r"|(internal|server|client|permission|bad|partial|partially|rate|timed|resource)[ _-]?"
-    r"(server[ _-]?error|error|denied|request|gateway|fail(ed|ure)|limit(ed|[ _-]?exceeded)|out|exhausted)\b",
+    r"|((internal|server|client)[ _-]?(server[ _-]?)?error|permission[ _-]?denied|bad[ _-]?(request|gateway)"
+    r"|partial(ly)?[ _-]?fail(ed|ure)|rate[ _-]?limit(ed|[ _-]?exceeded)|timed[ _-]?out|resource[ _-]?exhausted)\b",
     re.IGNORECASE,
 )
 _CODE_FIELDS = ("status", "code", "statuscode", "httpcode", "httpstatus", "httpstatuscode", "responsecode")
@@ -93,7 +93,12 @@ _FAILURE_FIELDS = (
 """Fields with the number or names of failed items; the reason is in other fields."""
 
 _WELL = frozenset({"ok", "success", "succeeded", "successful"})
-_NO_ERROR_VALUES = frozenset({*("", "0", "no", "none", "null", "nil", "false", "n/a", "no error", "no errors"), *_WELL})
+_NO_ERROR_VALUES = frozenset(
+    {
+        *("", "0", "no", "none", "null", "nil", "false", "n/a", "not set", "no error", "no errors"),
+        *_WELL,
+    }
+)
 """What an error's field may say where there is none: ServerChan writes ``"error": "SUCCESS"``."""
 
 _WRAPPER_FIELDS = frozenset(
@@ -126,7 +131,7 @@ _HIDDEN = "[hidden]"
 # The first element of XML or HTML, after white space, declarations and comments. Atomic groups keep the time linear:
 # otherwise each later ``-->`` would be tried as the end of a comment.
 _FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
-_PAGES = frozenset({"html", "head", "body", "title", "meta", "script", "form", "center", "frameset"})
+_PAGES = frozenset({"html", "head", "body", "title", "script", "center", "frameset"})
 _XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault", "restexception"})
 # An error within another element (SOAP, Twilio); a status or a flag that reports one; PHP's error of a broken script.
 _INNER_ERROR = re.compile(
@@ -134,9 +139,10 @@ _INNER_ERROR = re.compile(
     r"|<(?:\w+:)?(?:status|result|state)>\s*(?:error|fail|failed|failure)\s*<"
     r"|<(?:\w+:)?(?:ok|success)>\s*(?:false|0)\s*<|\s(?:ok|success)=[\"'](?:false|0)[\"']"
     r"|\s(?:stat|status|result)=[\"'](?:error|fail|failed|failure)[\"']"
-    r"|<(?:\w+:)?error>\s*(?!</|0\s*<|false|no\b|none|null|success|ok)\S"
     r"|<b>(?:fatal|parse) error</b>:"
 )
+# What an error within another element says, itself or in its message.
+_ERROR_ELEMENT = re.compile(r"(?i)<(?:\w+:)?error>\s*+(?:<(?:message|description)>)?([^<]{1,400})<")
 # The text of the first element that says what the page, or the error, is.
 _HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
 _LEAST_ERROR_STATUS, _LEAST_OWN_CODE = 400, 600
@@ -192,11 +198,17 @@ def _markup_refusal(text: str) -> str | None:
     """Return what a page, or an XML error, says in its headline; None for other texts and other markup."""
     first = _FIRST_ELEMENT.match(text)
     name = first[1].lower() if first else ""
-    if name not in _PAGES and name not in _XML_ERRORS and not (first and _INNER_ERROR.search(text)):
+    if name not in _PAGES and name not in _XML_ERRORS and not (first and _has_inner_error(text)):
         return None
     headline = _HEADLINE.search(text)
     kind = "an HTML page" if name in _PAGES else "an XML error"
     return f"{kind}: {unescape(headline[1])}" if headline and headline[1].strip() else kind
+
+
+def _has_inner_error(text: str) -> bool:
+    said = (found[1].strip().lower() for found in _ERROR_ELEMENT.finditer(text))
+    told = any(re.search("[a-z]", each) is not None and each not in _NO_ERROR_VALUES for each in said)
+    return told or _INNER_ERROR.search(text) is not None
 
 
 def _answers(body: Any) -> Iterator[dict[str, Any]]:

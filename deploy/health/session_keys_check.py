@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from deploy.health.findings import Finding, Verdict, not_made
+from deploy.operating.operator_session import FACTS_SESSION
 from events.errors import LogError
 from events.jetstream import Connection
 from events.jetstream.header_client import read_headers
@@ -123,8 +124,10 @@ async def _not_forgotten(connection: Connection, stream: str, inputs: Sequence[_
     for _ in range(_MOST_ORDERS):
         if not left or (found := await find_message(connection, stream, {"seq": seq, "next_by_subj": _ORDERS})) is None:
             return left
-        ordered, name = int(found["seq"]), _name(_headers(found))
-        left = [each for each in left if each.name != name or each.seq - _NEAR > ordered]
+        ordered, headers = int(found["seq"]), _headers(found)
+        if headers.get("ce-session") != FACTS_SESSION:  # an order to forget facts destroys no key
+            name = _name(headers)
+            left = [each for each in left if each.name != name or each.seq - _NEAR > ordered]
         seq = ordered + 1
     return []
 

@@ -11,9 +11,9 @@ import msgspec
 from actors.gateway.http.keys.file import BadKeyFile, read_keys
 from actors.gateway.http.keys.key import Key, Scope, new_key
 from deploy.config.settings import GatewaySettings
-from deploy.processes.broker.users import write_private
 from deploy.processes.running_set import DataFolder
 from events.files.locking import lock
+from events.files.whole_files import PRIVATE, replace_file
 
 
 class NoSuchKey(LookupError):
@@ -72,30 +72,37 @@ def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> S
     file = Path(os.path.realpath(file))  # gateways that read it by another path than a link get the change, too
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = (file if file.exists() else file.parent).stat()
+        owner = _owner(file)
         with _locked(file, owner):
             keys = change(held_keys(file))
             # Replaced as a whole: a gateway that reads it meanwhile gets the old keys or the new ones, never half a
             # line.
-            write_private(file, b"".join(msgspec.json.encode(key) + b"\n" for key in keys))
-            _give(file, owner)
+            replace_file(file, b"".join(msgspec.json.encode(key) + b"\n" for key in keys), PRIVATE, owner)
     except OSError as wrong:
         raise BadKeyFile(f"the file of keys {file} cannot be written: {wrong}") from wrong
     return keys
 
 
-def _give(file: Path | int, owner: os.stat_result) -> None:
-    """Give a file, where root made it, to its user: a gateway that cannot read it keeps a revoked key in force."""
-    if os.geteuid() == 0:
-        os.chown(file, owner.st_uid, owner.st_gid)
+def _owner(file: Path) -> os.stat_result | None:
+    """Return whose the file is to be where root writes it: a gateway that cannot read it keeps a revoked key in force.
+
+    It is the user that has the file; or its folder, if there is none yet, or one that root made.
+    """
+    if os.geteuid() != 0:
+        return None
+    found = file.stat() if file.exists() else None
+    return found if found and found.st_uid != 0 else file.parent.stat()
 
 
 @contextmanager
-def _locked(file: Path, owner: os.stat_result) -> Iterator[None]:
+def _locked(file: Path, owner: os.stat_result | None) -> Iterator[None]:
     """Let only one command at a time change the file. The lock is beside it, since the file itself is replaced."""
-    descriptor = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    path = file.with_name(f"{file.name}.lock")
+    # Who has the folder may have put a link there: root would give away the file that it leads to.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        _give(descriptor, owner)
+        if owner is not None and os.fstat(descriptor).st_nlink == 1:
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
         lock(descriptor)
         yield
     finally:

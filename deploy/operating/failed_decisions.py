@@ -205,7 +205,9 @@ async def inputs_to_redrive(
     wanted, begins = frozenset(exchanges), dict[str, int]()
     if wanted:  # looked up in one reading: a stream without an index would be read for each of them
         async for batch in source.as_stored([_INPUTS], 0, END):
-            begins = {found: each.seq for each in batch if (found := exchange_in(each.headers)) in wanted} | begins
+            for each in batch:
+                if (found := exchange_in(each.headers)) in wanted:
+                    begins.setdefault(found, each.seq)
     for exchange in exchanges:
         try:
             recorded = await recorded_input(source, exchange, begins.get(exchange, 0))

@@ -199,7 +199,7 @@ async def explain_exchange(log: JetStreamLog, question: Explain) -> bytes:
     source = StreamSource(log)
     explanation = explain(await source.exchange(question.exchange))
     if explanation is None:
-        raise NothingFound(f"the log holds no exchange {question.exchange[:64]!r}{(await source.losses()).where_kept}")
+        raise NothingFound(f"the log holds no exchange {question.exchange[:64]!r}")
     return to_json(explanation, source.gaps.missing(await source.losses()))
 
 
@@ -218,7 +218,7 @@ async def decide_again(source: Source, question: DecideAgain) -> DecidedAgain:
     traced = report.traced.get(question.exchange)
     if traced is None:
         part = f"the log up to sequence {question.upto}" if question.upto else "the log"
-        raise NothingFound(f"{part} holds no exchange {question.exchange[:64]!r}{(await source.losses()).where_kept}")
+        raise NothingFound(f"{part} holds no exchange {question.exchange[:64]!r}")
     hidden = without_texts(report).traced[question.exchange]
     return DecidedAgain(
         exchange=question.exchange,

@@ -22,17 +22,20 @@ def flush(path: Path) -> None:
             raise
 
 
-def replace_file(path: Path, content: bytes, mode: int = PUBLIC) -> None:
+def replace_file(path: Path, content: bytes, mode: int = PUBLIC, owner: os.stat_result | None = None) -> None:
     """Write one file, in place of an old one; see :func:`replace_files`."""
-    replace_files({path: content}, {path: mode})
+    replace_files({path: content}, {path: mode}, owner)
 
 
-def replace_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] = {}) -> None:
+def replace_files(
+    contents: Mapping[Path, bytes], modes: Mapping[Path, int] = {}, owner: os.stat_result | None = None
+) -> None:
     """Write files, each in place of an old one; on a full disk none of them is changed, and nothing new stays.
 
     Args:
         contents: What each file is to hold; their folders exist.
         modes: Modes of those that are not :data:`PUBLIC`.
+        owner: Whose user and group they are to have, if not those of this process.
 
     Raises:
         OSError: one cannot be written; ``filename`` names it.
@@ -43,8 +46,11 @@ def replace_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] = {}
         for path, content in contents.items():
             draft = path.with_name(f".{path.name}.{os.getpid()}")
             drafts[path] = draft
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, modes.get(path, PUBLIC))
+            draft.unlink(missing_ok=True)  # a link there would lead this process to a file of its own
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, modes.get(path, PUBLIC))
             with os.fdopen(descriptor, "wb") as file:
+                if owner is not None:
+                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
                 file.write(content)
         for path, draft in drafts.items():
             draft.replace(path)

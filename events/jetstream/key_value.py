@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from events.errors import Conflict, LogError, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.stream import WRONG_LAST_SEQUENCE, find_stream, make_stream
+from events.loggers import get_logger
 from schemas.permissions import MEMBERS_BUCKET
+
+_logger = get_logger("neuraxis.broker")
 
 MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
@@ -39,7 +42,7 @@ async def ensure_bucket(
     erasable: bool = False,
     history: int = 1,
 ) -> None:
-    """Make a bucket if it does not exist.
+    """Make a bucket if it does not exist; have one of an earlier checkout refuse roll-ups.
 
     ``max_age``: seconds for which a value is kept, 0: for ever. ``erasable``: values can be overwritten on disk.
     ``history``: values that are kept of each key.
@@ -57,8 +60,14 @@ async def ensure_bucket(
         "duplicate_window": int(min(max_age or 120, 120) * _NS_PER_S),
         "num_replicas": replicas,
     }
-    if await find_stream(connection, f"KV_{bucket}") is None:
+    found = await find_stream(connection, f"KV_{bucket}")
+    if found is None:
         await make_stream(connection, config)
+    elif found["config"].get("allow_rollup_hdrs"):  # an earlier checkout made it
+        try:
+            await connection.api(f"STREAM.UPDATE.KV_{bucket}", found["config"] | {"allow_rollup_hdrs": False})
+        except LogError as error:  # this login may not: one that may change streams does it when it starts
+            _logger.warning("bucket_takes_rollups", bucket=bucket, error=str(error))
 
 
 async def put(

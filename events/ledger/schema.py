@@ -325,9 +325,10 @@ def _note_repartitioning(connection: sqlite3.Connection, path: Path, meta: Meta,
 
 def _make(path: Path, stream: str, partitions: Partitions) -> None:
     """Make an empty ledger under another name and rename it when it is complete, unless another process was first."""
-    path = Path(os.path.realpath(path))  # a link may lead to where no ledger is yet
+    path, is_link = Path(os.path.realpath(path)), path.is_symlink()  # a link may lead to where no ledger is yet
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_link:  # behind one, a missing folder may be that of a disk that is not mounted
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
             with translated_errors(path, "make the ledger"):

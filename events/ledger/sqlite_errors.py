@@ -60,7 +60,7 @@ def _lacking() -> str:
 def _is_full(path: Path) -> bool:
     """Whether a file's disk has no room for the files that SQLite keeps beside it: it calls that an I/O error."""
     try:
-        found = os.statvfs(path.parent)
+        found = _disk_of(path)
     except OSError:
         return False
     return found.f_bavail * found.f_frsize < _ROOM_BESIDE
@@ -69,9 +69,14 @@ def _is_full(path: Path) -> bool:
 def _is_read_only(path: Path) -> bool:
     """Whether a file's disk is mounted read-only, for which SQLite raises one of several errors."""
     try:
-        return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
+        return bool(_disk_of(path).f_flag & os.ST_RDONLY)
     except OSError:
         return False
+
+
+def _disk_of(path: Path) -> os.statvfs_result:
+    # SQLite writes beside the file itself, not beside a link to it.
+    return os.statvfs(os.path.dirname(os.path.realpath(path)))
 
 
 class DamagedRow(ValueError):

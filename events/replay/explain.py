@@ -6,6 +6,7 @@ from typing import get_args
 import msgspec
 
 from events.decoding import Recorded, Unreadable, decode
+from events.ledger.rows import topic_of_subject
 from events.log import Stored
 from schemas.availability import Lack
 from schemas.catalogue import CATALOGUE, entry_of
@@ -89,7 +90,8 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         found = decode(stored)
         if isinstance(found, Unreadable):
             unreadable.append(stored.seq)
-            present.add(_owner_by_subject(stored.subject))
+            if (topic := topic_of_subject(stored.subject)) not in FEEDBACK_TOPICS:
+                present.add(_owner_of(topic))
         else:
             recorded.append(found)
     if not recorded:
@@ -124,11 +126,10 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
     )
 
 
-def _owner_by_subject(subject: str) -> str:
-    """Return who decided an event that cannot be read: an actor's subjects begin with its name."""
-    name = subject.split(".", 3)[-1]
-    entry = CATALOGUE.get(f"{ROOT}.{name}")
-    return name.partition(".")[0] if entry is None else entry.owner
+def _owner_of(topic: str) -> str:
+    """Return who decided an event that cannot be read: an actor's topics begin with its name."""
+    entry = CATALOGUE.get(topic)
+    return topic.removeprefix(f"{ROOT}.").partition(".")[0] if entry is None else entry.owner
 
 
 def path_of(events: Iterable[Event]) -> tuple[str, ...]:

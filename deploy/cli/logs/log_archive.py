@@ -62,8 +62,9 @@ def archive(
         return
     if not found.rows:
         say(
-            f"nothing was archived: no row of before then is in the ledger but those that stay there (the last, and "
-            f"the last anchor); {counted(found.left, 'row')} left in the ledger"
+            f"nothing was archived{' or joined' if join else ''}: no row of before then is in the ledger but those "
+            f"that stay there (the last, and the last anchor); {counted(found.left, 'row')} left in the ledger"
+            f"{', and no room of rows that were archived before' if found.path else ''}"
         )
         return
     joined = f", {counted(len(found.joined), 'former archive')} in it" if found.joined else ""

@@ -162,8 +162,7 @@ class BrokerRecords:
                     mode = event.mode if isinstance(event, ResponseEmitted) else None
                     found = msgspec.structs.replace(found, mode=mode, ended_seq=recorded.stored.seq)
         if found is None:
-            where_kept = (await self._log.losses()).where_kept
-            raise NotFound(f"the log holds no exchange {exchange[:64]!r}{where_kept}")
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return found
 
     async def why(self, exchange: str) -> bytes:
@@ -188,7 +187,7 @@ class BrokerRecords:
         if len(messages) > _MOST_EXPLAINED:
             return await self._search(exchange)
         if (explanation := explain(messages)) is None:
-            raise NotFound(f"the log holds no exchange {exchange[:64]!r}{(await source.losses()).where_kept}")
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return to_json(explanation, source.gaps.missing(await source.losses()))
 
     async def whole_log(self) -> JetStreamLog:

@@ -147,7 +147,10 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
     [
         b"", b"ok", b"OK", b"1", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b"<h1>Success</h1>",
         b'{"status": "rate limit: 50 left of 60"}', b'<r status="ok"><error>0</error><error/></r>',
-        b'{"ok": true}', b'{"ok": true, "error": null}', b'{"status": "success"}', b'{"status": 1, "request": "x"}',
+        b'{"type": "client_request"}', b"<r><error><code>0</code><message>OK</message></error></r>",
+        b"<r><error><![CDATA[]]></error></r>", b"<r><error>n/a</error><error>-</error><error>0.0</error></r>",
+        b"<form><id>7</id></form>", b'{"ok": true}', b'{"ok": true, "error": null}',
+        b'{"status": "success"}', b'{"status": 1, "request": "x"}',
         b'{"status": 200}', b'{"success": true, "errors": []}', b'{"error": false}', b'{"error": ""}',
         b'{"errcode": 0, "errmsg": "ok"}', b'{"code": 0, "msg": "success"}', b'{"code": 200}', b'{"id": "404"}',
         b'{"error": "none"}', b'{"StatusCode": 0, "StatusMessage": "success"}', b'{"errno": "0"}', b'[{"ok": true}]',

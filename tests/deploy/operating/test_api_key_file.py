@@ -90,6 +90,14 @@ def test_a_change_reaches_gateways_that_read_the_file_by_another_path_or_as_anot
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_link_in_the_place_of_the_lock_is_refused(folder: Path) -> None:
+    """Root would give the file that it leads to away, to whoever has the folder."""
+    (folder / ".neuraxis").mkdir()
+    (folder / "of root").write_text("")
+    (folder / ".neuraxis" / "keys.jsonl.lock").symlink_to(folder / "of root")
+    assert "cannot be written" in keys("add", "--scope", "ask", status=2).stderr
+
+
 def test_there_are_no_keys_at_first() -> None:
     shown = keys("list", "--json")
     assert shown.stdout == ""

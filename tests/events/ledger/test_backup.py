@@ -218,3 +218,11 @@ def test_no_copy_is_put_beside_what_another_ledger_left(tmp_path: Path) -> None:
     left_behind(tmp_path / "copy.db")
     with pytest.raises(Misconfigured, match=r"copy\.db-wal is of a ledger that was there"):
         back_up(tmp_path / "ledger.db", tmp_path / "copy.db")
+
+
+def test_no_ledger_is_made_where_the_disk_behind_a_link_is_not_mounted(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.symlink_to(tmp_path / "disk" / "folder" / "ledger.db")
+    with pytest.raises(Unavailable, match="ledger"):
+        asyncio.run(LedgerWriter.open(path, STREAM, PARTITIONS))
+    assert not (tmp_path / "disk").exists()
