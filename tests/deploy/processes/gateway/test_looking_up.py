@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from actors.gateway.http.feedback.service import RatedExchange
 from actors.gateway.http.operator_endpoints import Verdict
@@ -25,7 +24,6 @@ from events.log import Append, Record, Stored
 from events.replay.sources import StreamSource
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.feedback import FeedbackGiven
-from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker
 from tests.events.ledger.messages import exchanges, stored
 
@@ -97,29 +95,6 @@ def test_why_of_a_made_up_exchange_has_the_log_searched_elsewhere(
             with pytest.raises(NotFound):
                 await records.why("made-up")
             assert searched == ["made-up"]
-
-    asyncio.run(body())
-
-
-def test_of_an_exchange_that_may_have_been_lost_a_gateway_names_the_ledger_that_may_hold_it(
-    broker: Broker, tmp_path: Path
-) -> None:
-    kept = "beside the ledger, in ledger-before-loss-40.db"
-    loss = LossRecorded(first_seq=40, through_seq=60, known_by="ledger", given_again=True, kept_as=kept[-24:])
-
-    async def body() -> None:
-        access = Access(servers=broker.url)
-        async with logged(broker) as log, asked_of(log, tmp_path / "ledger.db", 12) as (records, _):
-            await append(log, [stored(13, loss, exchange="", agent="", session="")])
-            with pytest.raises(NotFound, match=kept):
-                await records.find_exchange("lost")
-            with pytest.raises(NotFound, match=kept):
-                await BrokerOperations(access, log.stream, wait_s=20.0).judge(replace(VERDICT, exchange="lost"), "")
-            for question in (Explain(exchange="lost"), DecideAgain(exchange="lost", settings={}, upto=0)):
-                settings = LogSettings(agents=log.partitions.agents, sessions=log.partitions.sessions)
-                found = await answer(Asked(access=access, log=settings, question=question))
-                assert isinstance(found, Unanswered)
-                assert kept in found.message
 
     asyncio.run(body())
 
