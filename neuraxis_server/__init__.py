@@ -38,7 +38,7 @@ def main() -> None:
         from deploy.cli import main as run
 
         run()
-    except KeyboardInterrupt:  # while that is imported, or once more while a command ends by it
+    except KeyboardInterrupt:  # during the import, or a second one while a command ends by the first
         print("\nneuraxis: interrupted", file=sys.stderr)
         sys.exit(130)
 
@@ -46,7 +46,7 @@ def main() -> None:
 def write_every_character() -> None:
     """Have stdout write what its locale has no character for, such as our arrows in Latin-1, as ``\\u2193``.
 
-    So it stands in JSON, too. Otherwise the command would end with an error.
+    JSON escapes it the same way. Otherwise the command would end with an error.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -51,9 +51,10 @@ async def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
 
 
 def _row_behind(ledger: Path, stream: str, through: int) -> "list[Stored] | None":
-    """Return the row behind a sequence, none if that is the last, of a ledger with all rows up to it; None: it is not.
+    """Return the ledger's row after ``through``, in a list that is empty if there is none.
 
-    The stream still holds the message of that row, by which the ledger can be told from that of another set.
+    None: the ledger does not hold all rows up to ``through``, or is another stream's. The stream still holds the
+    message of the returned row: comparing the two shows whether the ledger is that of another set.
     """
     from events.ledger import LedgerReader
 

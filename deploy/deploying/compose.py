@@ -95,8 +95,8 @@ def _service(process: Process, port: int) -> dict[str, Any]:
         },
     }
     if process.is_ledger:
-        # What it records of its machine names the host: a container that is made anew would have another name, and
-        # never end what the one before it said was scarce.
+        # Its events about scarce resources name the host. By default each new container has another name, and would
+        # never report that what was scarce under the former name suffices again.
         service["hostname"] = process.name
         service["volumes"].append(f"{_LEDGER_VOLUME}:{IN_CONTAINER.data}")
     if process.is_gateway:

@@ -75,7 +75,7 @@ def _reason(wrong: OSError, folder: Path) -> str:
 
 
 async def query_ledger(connection: Connection) -> LedgerHealth:
-    """Ask the ledger's process whether it can write, and how far it has written; raises LogError where one may not."""
+    """Ask the ledger's process whether it can write, and how far it has written; raises LogError if it may not."""
     try:
         answer = await connection.request(LEDGER_QUERY, deadline=_TIMEOUT_S)
         if "Nats-Service-Error" not in answer.headers:
@@ -120,7 +120,7 @@ class LedgerProbe:
 
 
 class StoringProbe:
-    """Asks whether the broker stores; if that is in doubt, it is once an event that changes nothing is stored.
+    """Asks whether the broker stores; if that is in doubt, by storing an event that changes nothing.
 
     A nats-server whose write has failed never stores again until it is started again. With room on its disk, it answers
     all else that a client may ask as if nothing were wrong. So it is in doubt after it could not write to its disk, and

@@ -152,7 +152,7 @@ class ResourceWatch:
         """Return what is left of the limit on what the broker stores, if there is one; raises LogError."""
         if not isinstance(self._log, JetStreamLog):
             return []
-        # One that cannot be seen now has not gone: then what was scarce would be said to suffice.
+        # A limit that cannot be read now is still there: without it, scarce storage would be reported as sufficient.
         self._most = await asyncio.to_thread(self._server_most) or self._most
         left = storage_left(await self._log.connection.api("INFO"), self._most)
         return [] if left is None else [left]

@@ -145,7 +145,7 @@ def _limited_memory(cgroup: Path) -> Remaining | None:
         most = (cgroup / "memory.max").read_text().strip()
         used = int((cgroup / "memory.current").read_text())
         rows = dict(line.split(" ", 1) for line in (cgroup / "memory.stat").read_text().splitlines() if " " in line)
-        # What is kept of files is given up before a process is ended: the ledger's process reads large ones.
+        # The kernel frees cached pages of files before it kills a process; the ledger's process reads large files.
         reclaimable = int(rows.get("inactive_file", "0")) + int(rows.get("active_file", "0"))
     except (OSError, ValueError):
         return None

@@ -32,7 +32,7 @@ _MOST_SHOWN = 3
 def expected_users(stream: str, alert_consumers: Sequence[str], folder: Path | None) -> dict[str, BrokerUser]:
     """Return the logins of the deployment in ``folder``; without one, those that the catalogue of events leads to.
 
-    Files of logins that a deployment had once may still lie in its folder: they are none of it, whatever their names.
+    Files of logins that a deployment had once may still lie in its folder: they do not count, whatever their names.
     """
     workers: dict[str, Sequence[str]] = {**one_login_each(), **workers_of_actors()}
     if folder is not None:

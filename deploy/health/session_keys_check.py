@@ -31,10 +31,10 @@ _PLACES = 64
 """Places of the log, evenly spread, at which the next input is looked at, besides the latest of each partition."""
 
 _NEAR = 1_000
-"""Events before an input at which an order to forget its session may still mean the input's key."""
+"""An order to forget that is at most this many events before an input may have destroyed the key of that input, too."""
 
 _MOST_ORDERS = 1_000
-"""Orders to forget that are looked at; all sessions are taken to be among those behind them."""
+"""The most orders to forget that are looked at; if there are more, every session counts as forgotten."""
 
 _INPUTS, _ORDERS = (topic_filter(topic_of(kind)) for kind in (InputReceived, ForgetOrdered))
 _logger = get_logger("neuraxis.keys")

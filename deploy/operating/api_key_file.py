@@ -69,7 +69,7 @@ def revoke_key(file: Path, id: str) -> Key:
 
 
 def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> Sequence[Key]:
-    file = Path(os.path.realpath(file))  # gateways that read it by another path than a link get the change, too
+    file = Path(os.path.realpath(file))  # the file itself, not a link to it: gateways may read it by another path
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = _owner(file)

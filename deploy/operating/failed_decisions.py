@@ -132,7 +132,7 @@ async def _inputs_and_reruns(source: Source, failed: Set[str]) -> tuple[dict[str
     """Return what the inputs of a log tell of failed exchanges.
 
     Returns:
-        The sequence of each one's input, if it was to be answered; and the latest exchange that sent it again.
+        The sequence of each one's input, if that asked for an answer; and the latest exchange that sent it again.
     """
     inputs: dict[str, int] = {}
     reruns: dict[str, str] = {}
@@ -141,7 +141,7 @@ async def _inputs_and_reruns(source: Source, failed: Set[str]) -> tuple[dict[str
             record = decode(stored)
             exchange = exchange_of(record)
             if not isinstance(record, Recorded):
-                if exchange in failed:  # it may have been to be answered
+                if exchange in failed:  # it may have asked for an answer
                     inputs[exchange] = stored.seq
                 # It may be the rerun of any exchange that it names, in whatever field.
                 named = {text.decode(errors="replace") for text in _JSON_STRING.findall(stored.data)}
@@ -199,7 +199,8 @@ async def inputs_to_redrive(
 ) -> AsyncIterator[tuple[str, InputOptions | None, str]]:
     """Yield the exchanges of :func:`exchanges_to_redrive`, each with its input, or with why that cannot be sent again.
 
-    One that cannot be, such as a forgotten one, keeps no other back. The input is its options, if any, and its text.
+    One that cannot be, such as a forgotten one, does not hold up the others. The input is its options, if any, and its
+    text.
     """
     exchanges = exchanges_to_redrive(failures)
     wanted, begins = frozenset(exchanges), dict[str, int]()

@@ -67,8 +67,8 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     Of its ``events``, ``sealed`` ones hold words that the session's key decrypts, ``gone`` ones words whose key is
     destroyed, and ``readable`` ones words in plain text. ``open`` counts exchanges without an end. ``sample_seq`` is
     the sequence of the first sealed event, 0 for none. ``reminded`` are sessions of the agent whose own events repeat
-    words of this one; see ``deploy.operating.session_copies``. ``unread`` says which events this release cannot read,
-    and that the log's beginning is not seen here, if so: whether these hold words of the session is not known.
+    words of this one; see ``deploy.operating.session_copies``. ``unread`` says which events cannot be read by this
+    release, or here at all (the log's beginning): they may hold words of the session.
     """
 
     agent: str

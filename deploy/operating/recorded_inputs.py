@@ -63,7 +63,7 @@ async def recorded_input(source: Source, exchange: str, begin: int = 0) -> Recor
 def rerun_options(recorded: RecordedInput, session: str, exchange: str = "") -> InputOptions:
     """Return the options that send a recorded input again, in ``session``; ``exchange``, if given, is its new id.
 
-    An input that was forwarded to an upstream model is only checked: that model is the caller's to ask.
+    An input that was forwarded to an upstream model is only checked: only the caller asks that model.
 
     Raises:
         InvalidInput: layers were left out when it was received, so that it cannot be sent as it was.

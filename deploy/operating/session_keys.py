@@ -60,7 +60,7 @@ async def collect_keys(log: JetStreamLog, ledger: Path) -> CollectedKeys:
     if log.sealing is None:
         return CollectedKeys(NO_KEYS, 0)
     used: dict[str, set[str]] = {}  # name -> the ids of the keys that its words are sealed with
-    forgotten: dict[str, set[str]] = {}  # as ``used``: keys that words before an order to forget are sealed with
+    forgotten: dict[str, set[str]] = {}  # name -> the ids of the keys of words before an order to forget
     with LedgerReader(ledger) as reader:
         for batch in reader.history():
             for stored in batch:

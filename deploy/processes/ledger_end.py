@@ -23,7 +23,7 @@ DEADLINE_S = 2.0
 """Seconds that the question may take: a broker that is gone must not keep a set from its end."""
 
 _MOST_ANCHORS = 8
-"""Events after the ledger's last that are looked at; as many may all be anchors if several processes write ledgers."""
+"""The most events after the ledger's last that are looked at; several processes may each have written an anchor."""
 
 _logger = get_logger("neuraxis.up")
 

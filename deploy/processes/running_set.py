@@ -72,7 +72,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     requests for other models are passed on to, empty if there is none, and ``upstream_key_file`` holds its key.
     ``replicas`` counts the stream's copies. ``limits`` say how large an input may be, and ``keys_file`` is the file of
     the gateway's keys, absolute, or empty for the one in the data folder. ``alert_consumers`` are those that the
-    broker's user ``reader`` may have. The four are None if an older release wrote the file.
+    broker's user ``reader`` may have. The last four are None if an older release wrote the file.
     """
 
     agents: int
@@ -268,7 +268,7 @@ class DataFolder(msgspec.Struct, frozen=True):
     def end_run(self, *, ledger_holds_end: bool) -> None:
         """Remove the login of an external broker and, if the ledger holds the end of the log, ``run.json``.
 
-        Else that one stays, as one that a killed set left does: by it, commands know that the end may be missing.
+        Else ``run.json`` stays, as after a set that was killed: it tells commands that the ledger may lack the end.
         """
         self.external.unlink(missing_ok=True)
         with suppress(OSError):

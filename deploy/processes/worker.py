@@ -332,7 +332,7 @@ async def stand_ins_of(connection: Connection, hosted: Sequence[str]) -> tuple[s
 async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
     """Open the effectors of a job; they are closed at the end of the block."""
     clock = SystemClock()
-    faults = job.config.section("reflex", ReflexSettings).faults  # of an answer, for which it is withheld
+    faults = job.config.section("reflex", ReflexSettings).faults  # faults in an answer for which reflex withholds it
     context = EffectorContext(log.connection, piece_sender(log.connection), os.environ, clock, faults)
     async with AsyncExitStack() as stack:
         workers = []

@@ -94,7 +94,7 @@ def _configured_headers(environment: Mapping[str, str]) -> tuple[str, str]:
 def _parsed(headers: str) -> Mapping[str, str]:
     from opentelemetry.util.re import parse_env_headers
 
-    # It would log an entry that it leaves out, which may hold a key.
+    # The parser would log an entry that it leaves out, which may hold a key.
     logging.getLogger(parse_env_headers.__module__).setLevel(logging.ERROR)
     found: Mapping[str, str] = parse_env_headers(headers, liberal=True)
     return found

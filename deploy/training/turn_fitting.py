@@ -154,7 +154,7 @@ def calibrated_sharpness(prepared: Prepared, folds: Indices, indices: Indices) -
 
 
 def scores_of(prepared: Prepared, model: TurnModel, indices: Indices) -> Numbers:
-    """Return a model's scores of each kind for each row, times how far they can be trusted, without the sharpness."""
+    """Return a model's scores of each kind for each row, times their certainty, without the sharpness."""
     found = [evidence_of(model, prepared.turns[index]) for index in indices.tolist()]
     return np.array([np.array(scores) * certainty for scores, certainty in found])
 

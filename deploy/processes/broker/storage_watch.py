@@ -61,8 +61,8 @@ async def storing_fault(
 ) -> str:
     """Return why a broker stores nothing in a stream, by its answers and, of an embedded one, by its files.
 
-    Empty when it stores. ``store`` is the folder of its streams, None where that is not on this machine; for the others
-    see :func:`storage_fault`.
+    Empty when it stores. ``store`` is the folder of its streams, None where that is not on this machine; for the other
+    arguments see :func:`storage_fault`.
     """
     most = await asyncio.to_thread(store_limit, store)
     fault = await storage_fault(connection, stream, deadline_s, server_most=most)
@@ -162,7 +162,7 @@ async def restart_when_disk_has_space(
     while True:
         await asyncio.sleep(check_every_s)
         if fault := store_fault(store if stream else None, stream):
-            # It is not restarted: it has all that is left of them.
+            # The server is not restarted: while it runs, it still has the deleted files open.
             if not is_gone:
                 _logger.error("broker_store_gone", store=str(store), detail=fault, remedy=STORE_REMEDY)
             is_gone = True
@@ -173,7 +173,7 @@ async def restart_when_disk_has_space(
             continue
         try:
             room = room_on_disk(store)
-        except OSError as wrong:  # it may be mounted again: a watch that ended would not see that
+        except OSError as wrong:  # the disk may be mounted again, so go on watching
             _logger.debug("disk_not_seen", store=str(store), error=wrong.strerror)
             continue
         if room.is_enough:

@@ -193,7 +193,7 @@ class Supervisor:
         on_change: Called whenever a program starts, becomes ready or ends.
         stop_last: Names of programs that are told to stop only once the others of their phase have ended.
         on_last_phase_ended: Awaited when the last phase was started and all its programs have ended, before the phases
-            before it are stopped. It must not raise, and have a deadline.
+            before it are stopped. It must have a deadline, and not raise.
     """
 
     def __init__(

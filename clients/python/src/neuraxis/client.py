@@ -159,8 +159,8 @@ class Client:
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root (``forged_id.``) may be left out.
-            after: Begin after this sequence, or after the last event you processed; None: with new events. With the
-                event, it is noticed if the log has lost it, and given its sequence to another (``log_cut``).
+            after: Begin after this sequence, or after the last event you processed; None: with new events. Given
+                the event, an error (``log_cut``) says if the log has lost it, and given its sequence to another.
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """

@@ -29,7 +29,7 @@ _OPENED = (".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls
 """Ends of the names of the steps, as httpx traces them, that return an open connection."""
 
 _CONNECTING = ".connect_tcp.started"
-"""End of the name of the step before; what its ``info`` holds after it is what httpx connects with."""
+"""End of the name of the step in which httpx connects, with what ``info`` holds then, changes made here included."""
 
 _Found = int | OSError
 """How many addresses a name has, or why they are not known."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuraxis.models import Verdict
 
-_LONGEST_WAIT_S = 3600.0  # that a server may ask for
+_LONGEST_WAIT_S = 3600.0  # that a server may have a client wait before a repeat
 _UNANSWERED = "unanswered"  # the server's own code of a 504
 
 

@@ -91,8 +91,8 @@ class Following:
     def headers(self) -> Mapping[str, str]:
         """Begin a connection; return its headers, which ask for the last event that was received, and those after it.
 
-        A log that has lost its end gives the lost sequences to other events: if it has grown past the last event's by
-        now, only that event shows it.
+        A log that has lost its end gives the lost sequences to other events. Once it has grown past the last event's
+        sequence again, the loss shows only in the event that is there now.
         """
         self._decoder = Decoder()
         self._connecting_since = self._clock()

@@ -268,8 +268,8 @@ async def _missing_after(jetstream: JetStreamContext, stream: str, last: int, kn
 
     ``known`` is the event that was read there.
 
-    The broker waits for a sequence behind the stream's end, whatever comes before it, and begins with the stream's
-    first message where one before that is wanted: it says nothing of either.
+    The broker reports neither: asked for a sequence after the stream's end, it waits for it; asked for one before the
+    stream's first message, it begins with that.
     """
     try:
         state = (await jetstream.stream_info(stream)).state
