@@ -35,8 +35,8 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         passage_words: Least words of such a passage.
         work: Highest cost of comparing one input, all its parts and passages together, in postings: each entry of an
             inverted list that is read counts 1, a precedent that is compared in full 32, every comparison 4,096.
-        scored_characters: Characters of one input that the scorer reads, where each part counts 256 more; beyond that
-            its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
+        scored_characters: Characters of one input that the scorer reads; each part counts as 256 more. Of a longer
+            input each layer is read in an equal share, several as one text (``actors.contract.text.joined_parts``).
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
         latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision
             depends on it.

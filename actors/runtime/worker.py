@@ -33,9 +33,9 @@ POLL_INTERVAL = 0.5
 """Seconds between checks of who is alive."""
 
 STAND_BACK_S = 15.0
-"""Seconds without being able to read after which others that can are to lead, if there are any.
+"""After this many seconds without being able to read the log, a worker leaves its partitions to workers that can.
 
-Long after ``STALL_S``: where all are cut off, each sees by then that the others serve nothing either, and none moves.
+It is much more than ``STALL_S``: where no worker can read, all have said so by then, and no partition moves.
 """
 
 _STOP_DEADLINE = 10.0
@@ -65,7 +65,7 @@ class Worker:
         name: Unique among living workers.
         settings: Settings by actor name; actors not named use their defaults.
         standby: Whether to fold partitions that others lead as well, to take over without reading history.
-        reply: Sends a copy of a stored group to the inbox that its event names.
+        reply: Sends a copy of the stored events of one decision to the inbox that one of them names.
         build: Version of the code, for the ``ce-build`` header.
         snapshot_every: Messages of a partition between snapshots; more for a large state.
         standby_backlog: Most messages that a partition which stands by keeps waiting; see ``context.STANDBY_BACKLOG``.

@@ -82,10 +82,10 @@ async def record_loss_from_snapshots(
 
 
 async def _is_told(snapshots: KeyValueSnapshots, key: str, upto: int, losses: Sequence[Loss]) -> bool:
-    """Whether a snapshot ahead of the log shows only a loss that is recorded: an idle partition keeps its old snapshot.
+    """Whether a snapshot ahead of the log shows only a loss that is recorded already.
 
-    A snapshot that knew of that record was made after it, when the stream had used some of the lost sequences again.
-    So it shows a second loss, within the sequences of the first.
+    A partition without messages keeps a snapshot of before the loss. A snapshot that holds the record of the loss was
+    made later, when the stream had used some of the lost sequences again: it shows a second loss, within the first.
     """
     told = [loss.seq for loss in losses if loss.event.first_seq <= upto <= loss.event.through_seq]
     if not told:

@@ -81,8 +81,8 @@ _RECEIVER_AWAY = (502, 503, 504)
 def judge_receiver(name: str, receiver: Receiver, answer: int | str, *, leads_to_https: bool = False) -> Finding:
     """Judge a receiver by the status that its root answered with, or by the reason (a text) for none.
 
-    A receiver need not serve its root, so nearly any status will do. A few come from what stands before it. A host that
-    leads from http to https does so for alerts, too, and those are not sent again elsewhere.
+    A receiver need not serve its root, so nearly any status will do. A few come from a proxy before it. A host that
+    redirects from http to https does so for alerts, too, and no redirect of an alert is followed.
     """
     check, origin = f"receiver {name}", receiver.url_env or receiver.url_file
     if leads_to_https:

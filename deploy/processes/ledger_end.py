@@ -23,7 +23,7 @@ DEADLINE_S = 2.0
 """Seconds that the question may take: a broker that is gone must not keep a set from its end."""
 
 _MOST_ANCHORS = 8
-"""The most events after the ledger's last that are looked at; several processes may each have written an anchor."""
+"""Most events looked at that the stream has and the ledger has not: several processes may each write an anchor."""
 
 _logger = get_logger("neuraxis.up")
 
@@ -81,7 +81,7 @@ async def _lack(access: Access, stream: str, ledger: Path) -> str:
 
 
 async def _holds_anchors_alone(connection: Connection, stream: str, after: int, upto: int) -> bool:
-    """Whether a range of a stream holds nothing but anchors: a ledger's last is appended when its file is complete."""
+    """Whether a range of a stream holds nothing but anchors: the last is written after the ledger, which lacks it."""
     for seq in range(after + 1, upto + 1):
         found = await get_message(connection, stream, seq)
         if found is not None and topic_of_subject(found.subject) != topic_of(LedgerAnchored):

@@ -1,11 +1,11 @@
 """Redaction: replacing people's words in events, so that their decisions can be shown to strangers.
 
 Each personal text is replaced by a keyed hash (HMAC-SHA256): equal texts have equal hashes within an export, and
-without the key nobody can test guesses. Such an event counts as one whose words were forgotten: decisions that need
-them are unverified, with the reason ``sealed``. Two further kinds of text become hashes in events that stay readable,
-since deciders only copy and compare them: texts that repeat some of a person's words (such as the known phrase that an
-input held), and what callers and operators wrote (who ordered something, and why). Identifiers (agent, session,
-exchange) and numbers stay.
+without the key nobody can test guesses. A verification treats such an event as one whose words were forgotten:
+decisions that need the words are unverified, with the reason ``sealed``. Two further kinds of text become hashes in
+events that stay readable, since deciders only copy and compare them: texts that repeat some of a person's words (such
+as the known phrase that an input held), and what callers and operators wrote (who ordered something, and why).
+Identifiers (agent, session, exchange) and numbers stay.
 """
 
 import hmac

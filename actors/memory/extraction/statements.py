@@ -29,7 +29,7 @@ _NAME = re.compile(
     r"i(?:'d)? (?:prefer|like|want) to be called|(?:i'm|i am) (?:also |better |best )?known as)\s+(?P<capital>[A-Z].*)",
     re.I,
 )
-"""A name: ``sure`` after words that only a name follows, ``called`` and ``capital`` after others."""
+"""A name: ``sure`` behind words that only a name follows; ``called`` and ``capital`` behind other words."""
 
 _LATELY = r"(?:(?:just|recently|since|finally|legally|officially|now)\s+)*"
 _CHANGED = re.compile(

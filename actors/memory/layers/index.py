@@ -26,7 +26,7 @@ _COUNTING_PER_RETIRED = 8
 """With more than one retired row for each 8 that still count, a store is compacted: a search reads them, too."""
 
 _NEVER = np.iinfo(np.int64).max
-"""The version at which a row that still counts was retired."""
+"""What stands for the version at which a row was retired, where it still counts."""
 
 _LEAST_SPARE = 64
 """Least number of spare rows that an array grows by."""

@@ -52,8 +52,8 @@ def assign(
     """Spread partitions evenly over the members that host them, in the same way for the same key.
 
     Uses rendezvous hashing with at most ceil(partitions / members) for each member: when a member joins or leaves, few
-    other partitions move. ``backwards`` prefers the members that come last by the key: of two, the one that
-    does not lead without it. Returns nothing when there are no members.
+    other partitions move. ``backwards`` reverses the order of preference: of two members, the other one
+    leads then. Returns nothing when there are no members.
     """
     return _assign(key, tuple(partitions), tuple(members), backwards) if members else {}
 

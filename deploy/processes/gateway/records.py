@@ -177,7 +177,7 @@ class BrokerRecords:
         if (where := await self._where(exchange)) is None:
             return await self._search(exchange)
         whole = await self.whole_log()
-        if 0 < where[0] <= self._log.trimmed_through and whole.unseen:
+        if 0 < where[0] <= self._log.trimmed_through and whole.unseen:  # a text: what was removed, and where it is
             raise NotFound(
                 f"exchange {exchange[:64]!r} begins at sequence {where[0]:,}, and {self._log.unseen}, which is not "
                 "beside this gateway: `neuraxis why` explains it there"
