@@ -207,7 +207,7 @@ def _markup_refusal(text: str) -> str | None:
 
 def _has_inner_error(text: str) -> bool:
     said = (found[1].strip().lower() for found in _ERROR_ELEMENT.finditer(text))
-    told = any(re.search("[a-z]", each) is not None and each not in _NO_ERROR_VALUES for each in said)
+    told = any(any(map(str.isalpha, each)) and each not in _NO_ERROR_VALUES for each in said)
     return told or _INNER_ERROR.search(text) is not None
 
 

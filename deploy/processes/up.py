@@ -50,8 +50,10 @@ from events.files.bounded_files import read_bounded
 from events.files.whole_files import replace_file
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
+from events.jetstream.key_value import refuse_roll_ups
 from events.jetstream.stream import NOT_FOUND
 from events.loggers import get_logger
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket
 from schemas.subjects import Partitions
 
 _LONGEST_READY_FILE = 32
@@ -453,6 +455,8 @@ async def prepare(access: Access, config: Config, *, create: bool = True, lastin
         log = await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
         await KeyValueMembership.over(connection, settings.replicas, lasting=lasting)
+        of_keys = (keys_bucket(log.stream),) if log.sealing is not None else ()
+        await refuse_roll_ups(connection, MEMBERS_BUCKET, SNAPSHOTS_BUCKET, *of_keys)
         await log_lost_keys(connection, log.stream)
 
 

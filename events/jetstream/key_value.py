@@ -42,7 +42,7 @@ async def ensure_bucket(
     erasable: bool = False,
     history: int = 1,
 ) -> None:
-    """Make a bucket if it does not exist; have one of an earlier checkout refuse roll-ups.
+    """Make a bucket if it does not exist.
 
     ``max_age``: seconds for which a value is kept, 0: for ever. ``erasable``: values can be overwritten on disk.
     ``history``: values that are kept of each key.
@@ -60,14 +60,26 @@ async def ensure_bucket(
         "duplicate_window": int(min(max_age or 120, 120) * _NS_PER_S),
         "num_replicas": replicas,
     }
-    found = await find_stream(connection, f"KV_{bucket}")
-    if found is None:
+    if await find_stream(connection, f"KV_{bucket}") is None:
         await make_stream(connection, config)
-    elif found["config"].get("allow_rollup_hdrs"):  # an earlier checkout made it
+
+
+async def refuse_roll_ups(connection: Connection, *buckets: str) -> None:
+    """Have buckets of an earlier checkout, which are there, refuse roll-ups as new ones do.
+
+    Only for a login that may change streams: another one is left without an answer, waits for it, and leaves them as
+    they are, which this process's log says.
+    """
+    for bucket in buckets:
+        found = await find_stream(connection, f"KV_{bucket}")
+        if found is None or not found["config"].get("allow_rollup_hdrs"):
+            continue
         try:
             await connection.api(f"STREAM.UPDATE.KV_{bucket}", found["config"] | {"allow_rollup_hdrs": False})
-        except LogError as error:  # this login may not: one that may change streams does it when it starts
-            _logger.warning("bucket_takes_rollups", bucket=bucket, error=str(error))
+        except LogError as error:
+            remedy = "run `neuraxis deploy streams` with a login that may change streams, such as admin"
+            _logger.warning("buckets_take_roll_ups", bucket=bucket, error=str(error), remedy=remedy)
+            return
 
 
 async def put(

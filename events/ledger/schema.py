@@ -326,9 +326,10 @@ def _note_repartitioning(connection: sqlite3.Connection, path: Path, meta: Meta,
 def _make(path: Path, stream: str, partitions: Partitions) -> None:
     """Make an empty ledger under another name and rename it when it is complete, unless another process was first."""
     path, is_link = Path(os.path.realpath(path)), path.is_symlink()  # a link may lead to where no ledger is yet
+    if is_link and not path.parent.is_dir():  # it may be that of a disk that is not mounted
+        raise Unavailable(f"{path}: the folder that the ledger's link leads to is gone: mount its disk, or make it")
     try:
-        if not is_link:  # behind one, a missing folder may be that of a disk that is not mounted
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
             with translated_errors(path, "make the ledger"):

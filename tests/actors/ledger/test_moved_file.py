@@ -68,18 +68,24 @@ def test_a_file_that_is_taken_away_while_it_is_written_is_written_anew(
         assert len(read(aside)) >= 24, "rows of the file that was moved are only in the log that it left behind"
 
 
-def test_a_folder_that_is_gone_is_trouble_and_is_not_made_again(tmp_path: Path) -> None:
-    path = tmp_path / "set" / "ledger.db"
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_that_is_gone_is_trouble_and_is_not_made_again(is_link: bool, tmp_path: Path) -> None:
+    """Behind a link it may be that of a disk that is not mounted: the ledger would be made on another disk."""
+    path = file = tmp_path / "set" / "ledger.db"
+    if is_link:
+        path = tmp_path / "link.db"
+        path.symlink_to(file)
+        file.parent.mkdir()
 
     async def body(stream: SimulatedStream) -> None:
         log = log_of(stream)
         await log.append(records(exchanges(3)))
         run = Run(log, path)
         await run.reaches(12)
-        shutil.rmtree(path.parent)
+        shutil.rmtree(file.parent)
         await run.until(lambda: "is gone" in run.reports[-1].trouble)
-        assert not path.parent.exists()
-        os.mkdir(path.parent)
+        assert not file.parent.exists()
+        os.mkdir(file.parent)
         await run.until(lambda: run.reports[-1].position >= 12 and not run.reports[-1].trouble)
         await run.stop()
         assert (await compare(path, log)).ok

@@ -123,6 +123,7 @@ from tests.each import each
         (b'{"success": "error"}', "an error without a reason", False),
         (b'<rsp stat="fail"><err code="1" msg="no hook"/></rsp>', "an XML error", False),
         (b"<Response><Error><Message>no hook</Message></Error></Response>", "an XML error: no hook", False),
+        ("<r><error>失败</error></r>".encode(), "an XML error", False),
         (b"<script>location='/login'</script>", "an HTML page", False),
         (b"<!DOCTYPE html>\n<html lang='en'><head><title>Sign in</title></head>", "an HTML page: Sign in", False),
         (b"<!-- a --> <html><body><h1>503 Service Unavailable</h1>", "an HTML page: 503 Service Unavailable", True),

@@ -2,13 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.deploying.stream_copies import prepare_with_copies
 from events.errors import LogError, Misconfigured
 from events.jetstream import Connection, JetStreamLog, KeyValueMembership
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET
 from tests.cluster import Deployed, deployed
 
 
@@ -54,6 +57,26 @@ def test_a_bucket_in_memory_that_was_there_before_is_made_anew(tmp_path: Path) -
 
     with deployed(tmp_path, nodes=1, workers={"w": ("reflex",)}) as running:
         assert asyncio.run(replace()) == "file"
+
+
+def test_buckets_of_an_earlier_checkout_refuse_roll_ups_once_streams_are_made_and_no_worker_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    """By a roll-up, who may write one value removes all of them; a worker gets no answer where it may not change it."""
+    names = [f"STREAM.INFO.KV_{bucket}" for bucket in (MEMBERS_BUCKET, SNAPSHOTS_BUCKET)]
+
+    async def made_anew() -> tuple[list[Any], list[Any]]:
+        async with await Connection.open(running.access("admin")) as admin:
+            for name in names:
+                config = (await admin.api(name))["config"] | {"allow_rollup_hdrs": True}
+                await admin.api(name.replace("INFO", "UPDATE"), config)
+            with capture_logs() as lines:
+                await beaten(running, "w")
+            await asyncio.to_thread(running.make_streams)
+            return [(await admin.api(name))["config"]["allow_rollup_hdrs"] for name in names], lines
+
+    with deployed(tmp_path, nodes=1, workers={"w": ("reflex",)}) as running:
+        assert asyncio.run(made_anew()) == ([False, False], [])
 
 
 def test_a_worker_that_comes_before_its_stream_says_who_makes_it(tmp_path: Path) -> None:

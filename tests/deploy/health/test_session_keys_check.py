@@ -12,6 +12,7 @@ import structlog
 
 from deploy.health.findings import Verdict
 from deploy.health.session_keys_check import KeyCount, count_keys, examine_keys, log_lost_keys
+from deploy.operating.operator_session import FACTS_SESSION
 from deploy.operating.session_keys import collect_keys
 from events.errors import UnknownOutcome
 from events.jetstream import JetStreamLog
@@ -86,16 +87,22 @@ def test_a_session_that_was_forgotten_has_lost_no_key(broker: Broker) -> None:
     assert asyncio.run(_found(broker)) == (Verdict.OK, 0)
 
 
-@pytest.mark.parametrize("is_forgotten", [True, False])
+@pytest.mark.parametrize("forgotten", ["session", "facts", ""])
 def test_a_key_of_words_before_the_latest_is_looked_for_unless_its_session_was_forgotten(
-    broker: Broker, tmp_path: Path, is_forgotten: bool
+    broker: Broker, tmp_path: Path, forgotten: str
 ) -> None:
-    """The session spoke again since, under a new key, and another one in the same partition."""
+    """The session spoke again since, under a new key, and another one in the same partition.
+
+    An order to forget facts has a session, too, but destroys no key.
+    """
+    session = FACTS_SESSION if forgotten == "facts" else "s"
+    is_forgotten = forgotten == "session"
 
     async def spoken(texts: Sequence[str]) -> JetStreamLog:
         log = await JetStreamLog.connect(broker.url, sealed=True)
         for text in texts:
-            await log.append([Append([said(text, id=text, session="s" if "again" in text else text)])])
+            speaks = session if text == "s" or "again" in text else text
+            await log.append([Append([said(text, id=text, session=speaks)])])
         return log
 
     async def missing(log: JetStreamLog) -> tuple[int, int]:
@@ -107,7 +114,7 @@ def test_a_key_of_words_before_the_latest_is_looked_for_unless_its_session_was_f
 
     async def gone(log: JetStreamLog) -> None:
         keys = KeyValueKeys(log.connection, keys_bucket(log.stream))
-        entry = await keys.confirm(key_name("ann", "s"))
+        entry = await keys.confirm(key_name("ann", session))
         assert entry is not None
         await log.connection.api(f"STREAM.MSG.DELETE.{BUCKET}", {"seq": entry.revision})
         await log.close()
@@ -115,8 +122,8 @@ def test_a_key_of_words_before_the_latest_is_looked_for_unless_its_session_was_f
     async def main() -> None:
         order = ForgetOrdered(what="session", by="ann", why="asked to")
         log = await spoken(["s", "other"])
-        if is_forgotten:
-            await log.append([Append([recorded(order, session="s", id="order")])])
+        if forgotten:
+            await log.append([Append([recorded(order, session=session, id="order")])])
         await gone(log)
         log = await spoken(["again", "latest"])
         lost = 0 if is_forgotten else 1
@@ -125,8 +132,9 @@ def test_a_key_of_words_before_the_latest_is_looked_for_unless_its_session_was_f
         await gone(log)
         log = await spoken(["once again", "still latest"])
         assert (await missing(log))[1] == 1, "what it said after it was forgotten is lost, too"
-        await log.append([Append([recorded(order, session="s", id="settled")])])
-        assert await missing(log) == (0, 0)
+        await log.append([Append([recorded(order, session=session, id="settled")])])
+        lost = 1 if forgotten == "facts" else 0
+        assert await missing(log) == (lost, lost)
         await log.close()
 
     asyncio.run(main())

@@ -1,9 +1,11 @@
 """``neuraxis keys``, as it is typed."""
 
+import errno
 import fcntl
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -90,12 +92,39 @@ def test_a_change_reaches_gateways_that_read_the_file_by_another_path_or_as_anot
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_link_in_the_place_of_the_lock_is_refused(folder: Path) -> None:
-    """Root would give the file that it leads to away, to whoever has the folder."""
-    (folder / ".neuraxis").mkdir()
-    (folder / "of root").write_text("")
-    (folder / ".neuraxis" / "keys.jsonl.lock").symlink_to(folder / "of root")
-    assert "cannot be written" in keys("add", "--scope", "ask", status=2).stderr
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("planted", ["keys.jsonl.lock", ".keys.jsonl.PID"])
+@pytest.mark.parametrize("plant", [Path.symlink_to, Path.hardlink_to])
+def test_root_gives_away_and_changes_no_file_that_the_folders_user_linked_there(
+    plant: Callable[[Path, Path], None], planted: str, folder: Path
+) -> None:
+    roots, file = folder / "roots", folder / "theirs" / "keys.jsonl"
+    roots.write_text("root's own")
+    file.parent.mkdir()
+    os.chown(file.parent, 65534, 65534)
+    plant(file.with_name(planted.replace("PID", str(os.getpid()))), roots)
+    (folder / "neuraxis.toml").write_text('[gateway]\nkeys_file = "theirs/keys.jsonl"\n')
+    CliRunner().invoke(main, ["keys", "add", "--scope", "ask"])
+    assert (roots.stat().st_uid, roots.read_text()) == (0, "root's own")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_that_root_made_goes_to_the_folders_user_and_none_is_stored_that_cannot_be_given(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / ".neuraxis" / "keys.jsonl"
+    keys("add", "--scope", "ask")
+    os.chown(file.parent, 65534, 65534)
+    keys("add", "--scope", "ask")
+    assert file.stat().st_uid == 65534
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    before = file.read_bytes()
+    monkeypatch.setattr(os, "fchown", refuse)
+    assert "Operation not permitted" in keys("add", "--scope", "ask", status=2).stderr
+    assert file.read_bytes() == before
 
 
 def test_there_are_no_keys_at_first() -> None:

@@ -16,7 +16,7 @@ from actors.gateway.external_events import build_event
 from actors.gateway.inputs import new_input
 from actors.registry import ACTORS
 from deploy.cli import main
-from deploy.operating.failed_decisions import failed_decisions
+from deploy.operating.failed_decisions import failed_decisions, inputs_to_redrive
 from events.bundles import unpack
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
@@ -118,6 +118,24 @@ def test_an_input_of_a_later_release_that_sent_one_again_counts(tmp_path: Path) 
     finally:
         source.close()
     assert found.why_not == "sent again as e-2"
+
+
+def test_of_two_inputs_of_an_exchange_the_first_is_sent_again(tmp_path: Path) -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    for text in ("first", "second"):
+        recording.send(InputReceived(text=text), Address("ann", "noon", "e-1"))
+    recording.send(end("FAILED"), Address("ann", "noon", "e-1"))
+    write(tmp_path / "ledger.db", recording.log, partitions=recording.partitions)
+    source = LedgerSource(tmp_path / "ledger.db")
+
+    async def texts() -> list[str]:
+        return [text async for _, _, text in inputs_to_redrive(source, await failed_decisions(source))]
+
+    try:
+        assert asyncio.run(texts()) == ["first"]
+    finally:
+        source.close()
 
 
 def test_an_end_that_a_later_release_wrote_is_no_lack_of_an_end(tmp_path: Path) -> None:

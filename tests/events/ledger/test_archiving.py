@@ -240,8 +240,10 @@ def test_a_disk_that_is_read_only_is_named(tmp_path: Path) -> None:
         disk.protect(True)
         with pytest.raises(Unavailable, match="cannot archive rows now: the disk is mounted read-only"):
             archive(path, at(150))
-        with pytest.raises(Unavailable, match="now: the disk is mounted read-only"):
-            rebuild(path)
+        (tmp_path / "link.db").symlink_to(path)
+        for each in (path, tmp_path / "link.db"):
+            with pytest.raises(Unavailable, match="now: the disk is mounted read-only"):
+                rebuild(each)
         disk.protect(False)
         assert archive(path, at(150)).rows
 

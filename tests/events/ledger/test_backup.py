@@ -223,6 +223,6 @@ def test_no_copy_is_put_beside_what_another_ledger_left(tmp_path: Path) -> None:
 def test_no_ledger_is_made_where_the_disk_behind_a_link_is_not_mounted(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.symlink_to(tmp_path / "disk" / "folder" / "ledger.db")
-    with pytest.raises(Unavailable, match="ledger"):
+    with pytest.raises(Unavailable, match="link leads to is gone: mount its disk, or make it"):
         asyncio.run(LedgerWriter.open(path, STREAM, PARTITIONS))
     assert not (tmp_path / "disk").exists()

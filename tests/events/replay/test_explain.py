@@ -272,6 +272,8 @@ def test_what_cannot_be_read_is_listed_and_leaves_a_gap() -> None:
     assert "reflex" not in found.unreached
     renamed = explained([first, msgspec.structs.replace(second, subject=f"{second.subject}_later"), *rest])
     assert (renamed.unreadable, "reflex" in renamed.unreached) == ((second.seq,), False)
+    remark = msgspec.structs.replace(stored(9, entry_of(FeedbackObserved).sample), data=b"{")
+    assert "router" in explained([first, remark]).unreached
 
 
 def test_nothing_is_no_explanation() -> None:

@@ -105,7 +105,10 @@ def test_wrong_use_and_what_is_missing_are_told(parted: Path) -> None:
         assert neuraxis("log", "archive", *flags, "--ledger", parted).exit_code == 2
     for day in ("1999-12-31", "0001-01-01"):
         nothing = neuraxis("log", "archive", "--before", day, "--ledger", parted)
-        assert (nothing.exit_code, "nothing was archived" in nothing.stdout) == (0, True), "as `log trim` ends"
+        assert (nothing.exit_code, "nothing was archived:" in nothing.stdout) == (0, True), "as `log trim` ends"
+        assert "and no room of rows that were archived before" in " ".join(nothing.stdout.split())
+    unjoined = neuraxis("log", "archive", "--before", "1999-12-31", "--join", "--ledger", parted)
+    assert "nothing was archived or joined:" in unjoined.stdout
     for day in ("3026-01-01", "9999-12-31"):
         ahead = neuraxis("log", "archive", "--before", day, "--ledger", parted)
         assert (ahead.exit_code, f"--before {day} lies ahead" in ahead.stderr) == (2, True)

@@ -1,12 +1,10 @@
 """Who counts as a living member, by the heartbeats that a real broker keeps."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from events.jetstream import JetStreamLog, KeyValueMembership, key_value
-from events.jetstream.stream import find_stream
 from schemas.permissions import MEMBERS_BUCKET
 from tests.actors.on_broker import on_broker
 from tests.broker import Broker
@@ -34,27 +32,5 @@ def test_a_member_that_is_silent_is_dead_although_the_broker_keeps_its_heartbeat
         assert set(await observer.members()) == {"alive"}
         await workers.beat("dead", b"1")
         assert set(await observer.members()) == {"alive", "dead"}, "it has come back"
-
-    on_broker(broker, scenario)
-
-
-def test_a_bucket_of_an_earlier_checkout_refuses_roll_ups_from_then_on(broker: Broker) -> None:
-    """By a roll-up, who may write one value removes all of them."""
-
-    async def scenario(log: JetStreamLog) -> None:
-        async def make() -> None:
-            await key_value.ensure_bucket(log.connection, MEMBERS_BUCKET, storage="memory", max_age=HOUR_S, replicas=1)
-
-        async def config() -> dict[str, Any]:
-            found = await find_stream(log.connection, f"KV_{MEMBERS_BUCKET}")
-            assert found is not None
-            return dict(found["config"])
-
-        await make()
-        old = await config() | {"allow_rollup_hdrs": True}
-        await log.connection.api(f"STREAM.UPDATE.KV_{MEMBERS_BUCKET}", old)
-        assert (await config())["allow_rollup_hdrs"]
-        await make()
-        assert not (await config())["allow_rollup_hdrs"]
 
     on_broker(broker, scenario)
