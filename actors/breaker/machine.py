@@ -227,10 +227,10 @@ def broken_rule(
 ) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 
-    ``violated``: that input has a violation; ``refused``: an earlier guard refused it. Each rule needs fresh evidence.
-    The counts of violations are checked with a violation, the share of refusals with a refusal, and a window with an
-    input of the kind that the rule is against. Earlier inputs were checked when they came in; without this, a calm
-    input could end a session because of them. ``fresh``: the latest input is in the window.
+    ``violated``: that input has a violation; ``refused``: an earlier guard refused it. A rule is checked
+    only with an input of the kind that it is against: the counts of violations with a violation, the share of refusals
+    with a refusal, a window with a high falsehood or a low balance. Otherwise a calm input could end a session because
+    of earlier ones, which were checked when they came. ``fresh``: the latest input is in the window.
     """
     if violated and machine.breakers.total > settings.violations_above:
         return "violation_count"

@@ -76,7 +76,7 @@ def _is_left_out(
     """
     if stage in settings.required or stage in settings.kept or stage in ASKED_STAGES:
         return False
-    # Whoever hosts it for a moment, and fails, changes the reason, which is recorded: the time then counts anew.
+    # A worker that hosts it for a moment and fails changes the recorded reason: the time then counts anew.
     without_owner = recorded.reason == "no_owner" and all(each.lack == "no_owner" for each in absent_partitions)
     return without_owner and max(each.for_ms for each in absent_partitions) - recorded.absent_ms >= settings.repeat_ms
 

@@ -118,8 +118,8 @@ def capitals_in(text: str) -> str:
     return _capitals(value_of(text).split(), _LISTS.particle | _LISTS.joining, _MOST_PLACES).rstrip(",")
 
 
-def place_in(text: str, clause: str, *, generic: bool = True) -> str:
-    """Return the place that a text begins with: "Lima, Peru" or, if ``generic``, "a village near Brno".
+def place_in(text: str, clause: str, *, may_lack_name: bool = True) -> str:
+    """Return the place that a text begins with: "Lima, Peru" or, if it ``may_lack_name``, "a village near Brno".
 
     "A house" is not a place: it does not say where.
     """
@@ -134,7 +134,7 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
         phrase = re.split(r"\s+(?:with|where|which|that|and|but|for|since|because)\b|,", text)[0]
         is_settlement = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
         is_somewhere = fold(words[0]) not in ("a", "an") or _LOCATED.search(phrase) is not None
-        return phrase if generic and is_settlement and is_somewhere and len(phrase.split()) <= 6 else ""
+        return phrase if may_lack_name and is_settlement and is_somewhere and len(phrase.split()) <= 6 else ""
     found = _capitals(words, _LISTS.joining, _MOST_PLACES)
     if found:
         return found.rstrip(",") if not _is_no_place(found) and _ends_well(words, found) else ""

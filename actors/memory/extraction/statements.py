@@ -147,7 +147,7 @@ def _introduced(clause: str) -> list[Fact]:
     if not name or not _LISTS.no_person.isdisjoint(fold(name).split()) or (name.isupper() and len(name) > 1):
         return []
     _, is_from, place = bare["value"].partition(" from ")
-    return [*_fact(NAME, name), *_fact(ORIGIN, place_in(place, clause, generic=False) if is_from else "")]
+    return [*_fact(NAME, name), *_fact(ORIGIN, place_in(place, clause, may_lack_name=False) if is_from else "")]
 
 
 def _home(clause: str) -> list[Fact]:
@@ -157,7 +157,7 @@ def _home(clause: str) -> list[Fact]:
 
 def _origin(clause: str) -> list[Fact]:
     found = _ORIGIN.match(clause)
-    return _fact(ORIGIN, place_in(found["value"], clause, generic=False)) if found is not None else []
+    return _fact(ORIGIN, place_in(found["value"], clause, may_lack_name=False)) if found is not None else []
 
 
 def _job(clause: str) -> list[Fact]:

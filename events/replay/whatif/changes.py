@@ -1,4 +1,4 @@
-"""The changes that the second timeline is decided under."""
+"""The changes of a what-if. Its *second timeline* is the log decided again with them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

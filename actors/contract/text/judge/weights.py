@@ -54,7 +54,7 @@ def add_weights(folder: Path) -> tuple[str, ...]:
     if not found:
         raise InvalidModel(
             f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz in it, "
-            "such as the folder actors of the release that recorded"
+            "such as the folder `actors` of the release that made the recording"
         )
     models = [_model(kind, path) for kind, path in found]
     _supplied.update({model.name: model for model in models})

@@ -70,7 +70,7 @@ def _seat(event: SeatAdded) -> Lines:
 @lines_on.register
 def _disarmed(event: SelfReviewDisarmed) -> Lines:
     why = ": the review was never resolved, and has lapsed" if event.reason == "lapsed" else ""
-    return [Text(f"tick {event.tick} of {printable(event.citizen)}: the gate is open again{why}")]
+    return [Text(f"tick {event.tick} of {printable(event.citizen)}: reviews may start again{why}")]
 
 
 @lines_on.register

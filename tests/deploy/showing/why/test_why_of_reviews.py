@@ -53,7 +53,7 @@ def test_a_resolution_names_its_scores():
     felix = citizen()
     see(felix, **SHOCK)
     disarmed, resolved = [each for _ in range(3) for each in see(felix)]
-    assert "the gate is open again" in told(disarmed)
+    assert "reviews may start again" in told(disarmed)
     assert re.search(r"tick 36 of felix: scores 0\.\d+, 0\.\d+, 0\.\d+, criticality 0\.\d+", told(resolved))
 
 
